@@ -56,6 +56,7 @@ _SCHEDULERS = _any(
 )
 _HOSTED = words(hosted().keywords)
 _TRAINERS = _any("Trainer Seq2SeqTrainer SFTTrainer RewardTrainer DPOTrainer")
+_HELD_OUT = _any(*(part + name for part in "val valid validation dev test eval".split() for name in "_loader loader _dataloader _dl _iter".split()))
 _GROWING = _any(*GROWS)
 _WRAPS = _any("DistributedDataParallel DDP parallel")
 _COLLECTIVES = _any(
@@ -231,7 +232,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     614: ((_OPTIMIZERS, _any("step")),),
     616: (
         (_any("fit"), _any("transform")), (_any("fit_transform"),), (_any("backward"), _any("eval no_grad inference_mode")), (_any("DataLoader"),),
-        (_any("mean median min amin"), _any("std var max amax ptp")),
+        (_any("mean median min amin"), _any("std var max amax ptp")), (_any("step"), _HELD_OUT),
     ),
     617: ((_any("DataLoader"),), (_any("!misspelt"), _any("!class"))),
     620: ((_any("step"), _any("backward"), _any("enumerate step steps iteration iter")),),

@@ -25,7 +25,6 @@ _ON_PURPOSE = re.compile(
     r"|\btent\b|bilevel|arch(?:itect|_param)|alphas?\b|target_domain|online|continual|incremental|calibrat|temperature",
     re.IGNORECASE,
 )
-_WRAPPERS = frozenset({"enumerate", "tqdm", "list", "iter", "progress_bar"})
 
 
 @dataclass(slots=True, frozen=True)
@@ -55,10 +54,10 @@ def trained_on_held_out(view: View) -> Iterator[Learnt]:
 
 
 def _over(loop: Loop) -> str | None:
-    """The name of the data that a loop goes through: `loader` of `for i, (x, y) in enumerate(tqdm(self.loader))`."""
+    """The name of the data that a loop goes through: `loader` of `for i, (x, y) in enumerate(tqdm(self.loader))`, or of `in moved(loader)`."""
     node = loop.site.node if loop.site is not None else None
     over = node.iter if isinstance(node, cst.For) else None
-    while isinstance(over, cst.Call) and over.args and loop.site.parsed.text(over.func).rpartition(".")[2] in _WRAPPERS:
+    while isinstance(over, cst.Call) and over.args:
         over = over.args[0].value
     if isinstance(over, cst.Attribute):
         over = over.attr
