@@ -69,7 +69,9 @@ def files_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
         anew = any(view.made_anew(optimizer, outer) for optimizer in real(step.subject))
         found = _reads(view, loop, number) if number is not None and not anew else None
         within = _without_the_numbers(loop, written(outer.site.parsed, outer.site.node) + _around(loop, outer)) if found is not None else ""
-        if found is None or any(order.search(within + found[1]) for order in (_NOT_IN_ORDER, OF_TIME, SELECTION)):
+        if found is None or any(order.search(within + found[1]) for order in (_NOT_IN_ORDER, OF_TIME)):
+            return None
+        if SELECTION.search(re.sub(r"\"[^\"\n]*\"|'[^'\n]*'", "", within)):  # `"../models/last.pth"` is where something is saved
             return None
         mixed = mixings(view, [(loop.site.parsed.facts, None)], around, within)
         return None if mixed is None else (loop, found[0], mixed)

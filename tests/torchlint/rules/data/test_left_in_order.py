@@ -584,6 +584,8 @@ def numbered(batches="range(2080)", name=NUMBER, reads='Image.open("d/%s.jpg" % 
     "a list of names, which may be in any order": numbered(name="files[k * 128 + j]"),
     "frames": numbered(reads='Image.open("d/frames/%s.jpg" % name)'),
     "a few": numbered(batches="range(5)"),
+    "beside a path of models": numbered(before='torch.save(net.state_dict(), "../models/net.pth")', mark="  # <- 603"),
+    "of clients": numbered(before="clients = k"),
     "an optimizer for each epoch": numbered().replace("def train(epoch):", "def train(epoch):\n    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)"),
     "models": numbered(x='torch.from_numpy(np.load(f"model_{k}.npy"))'),
 })
