@@ -12,7 +12,7 @@ from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Const, Dict, Event, Instance, Loop, Opaque, Ref, Value, alternatives, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.asked_in_order import asked_in_order
-from torchlint.rules.shared.cut_in_order import given_to, singles_of, slices_of
+from torchlint.rules.shared.cut_in_order import files_of, given_to, singles_of, slices_of
 from torchlint.rules.shared.fitted import fitted
 from torchlint.rules.shared.from_hub import in_order_of_the_hub
 from torchlint.rules.shared.loaders import option, true
@@ -42,18 +42,26 @@ def check(view: View) -> Iterator[Report]:
     yield from _fitted(view)
     told = set()
     for step in view.steps():
-        slices = slices_of(view, step)
-        found = slices or singles_of(view, step)
+        found, words = slices_of(view, step), _of_slices
+        if found is None:
+            found, words = singles_of(view, step), _of_singles
+        if found is None:
+            found, words = files_of(view, step), _of_files
         if found is not None and found[0].site not in told:
             loop, cut, mixed = found
             told.add(loop.site)
-            roles = _of_singles(loop, cut, mixed) if slices is None else _of_slices(cut, mixed)
+            roles = words(loop, cut, mixed)
             yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
 
 
-def _of_slices(cut: str, mixed: list[Event]) -> dict[str, str]:
+def _of_slices(_: Loop | None, cut: str, mixed: list[Event]) -> dict[str, str]:
     why = f"each one is a slice, and nothing mixes what is cut{' in between' if mixed else ''}"
     return {"loader": cut, "call": cut, "why": why, "mend": _MIX}
+
+
+def _of_files(_: Loop, reads: str, mixed: list[Event]) -> dict[str, str]:
+    why = f"the file is that of the next number, and nothing mixes the numbers{' in between' if mixed else ''}"
+    return {"loader": reads, "call": reads, "why": why, "mend": _MIX_NUMBERS}
 
 
 def _of_singles(loop: Loop, data: str, mixed: list[Event]) -> dict[str, str]:
@@ -146,7 +154,7 @@ def _fitted(view: View) -> Iterator[Report]:
             loop, cut, mixed = found
             told.add(loop)
             related = [(call.site, "the trainer goes through them here, once an epoch"), *_once(mixed)]
-            yield Report(CODE, loop, _of_slices(cut, mixed), related)
+            yield Report(CODE, loop, _of_slices(None, cut, mixed), related)
 
 
 _ONE_EPOCH = re.compile(r"\bepochs\s*=\s*1\b")

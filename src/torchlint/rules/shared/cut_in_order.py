@@ -9,12 +9,15 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Event, Func, Loop
+from torchlint.dryrun.values import Class, Event, Func, Loop, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import body_of, written
 from torchlint.rules.shared.mixed_once import mixings, one_turn
+from torchlint.rules.shared.numbered_files import read_by_number
+from torchlint.rules.shared.numbers_in_order import named_range
+from torchlint.rules.shared.sample_order import OF_TIME
 from torchlint.rules.shared.slices import counted, cut_before, sliced
-from torchlint.rules.shared.taken_singly import taken_singly, zipped
+from torchlint.rules.shared.taken_singly import SELECTION, counts_up, taken_singly, zipped
 
 # Words of what mixes the data, draws from them, or goes through them in an order that means something.
 _NOT_IN_ORDER = re.compile(
@@ -48,12 +51,50 @@ def singles_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
             continue
         number = _number(loop.site.parsed, loop.site.node, "")
         data = taken_singly(loop, outer, step, number) if number is not None else zipped(loop, outer, step)
-        within = written(outer.site.parsed, outer.site.node) if data is not None else ""
+        within = _without_the_numbers(loop, written(outer.site.parsed, outer.site.node)) if data is not None else ""
         if data is None or _NOT_IN_ORDER.search(within):
             return None
         mixed = mixings(view, [(loop.site.parsed.facts, None)], around, within)
         return None if mixed is None else (loop, data, mixed)
     return None
+
+
+def files_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
+    """The innermost loop around a step that reads files by the number of its turn, itself or in a function that it asks by the number,
+    once in each turn of another loop; what reads them; and what mixes something before. None as above."""
+    for loop, outer, around in _once_an_epoch(step):
+        if loop is not step.loops[-1] or not isinstance(loop.site.node, cst.For) or not counts_up(loop.site.parsed, loop.site.node.iter):
+            continue
+        number = _number(loop.site.parsed, loop.site.node, "")
+        anew = any(view.made_anew(optimizer, outer) for optimizer in real(step.subject))
+        found = _reads(view, loop, number) if number is not None and not anew else None
+        within = _without_the_numbers(loop, written(outer.site.parsed, outer.site.node) + _around(loop, outer)) if found is not None else ""
+        if found is None or any(order.search(within + found[1]) for order in (_NOT_IN_ORDER, OF_TIME)):
+            return None
+        if SELECTION.search(re.sub(r"\"[^\"\n]*\"|'[^'\n]*'", "", within)):  # `"../models/last.pth"` is where something is saved
+            return None
+        mixed = mixings(view, [(loop.site.parsed.facts, None)], around, within)
+        return None if mixed is None else (loop, found[0], mixed)
+    return None
+
+
+def _reads(view: View, loop: Loop, number: str) -> tuple[str, str] | None:
+    """What reads a file by a loop's number, and the text of the function that does it."""
+    own = read_by_number(loop.site.parsed, loop.site.node, number)
+    if own is not None:
+        return own, ""
+    for definition, parsed, name, _ in _asked_by(view, loop, number):
+        reads = read_by_number(parsed, definition, name)
+        if reads is not None and _returns(definition):
+            return reads, written(parsed, definition)
+    return None
+
+
+def _without_the_numbers(loop: Loop, text: str) -> str:
+    """A text without the name that a loop's numbers have: `indices` says nothing where they are known to be in order."""
+    over = loop.site.node.iter
+    named = isinstance(over, cst.Name) and named_range(loop.site.parsed, over.value) is not None
+    return re.sub(rf"(?<![\w.]){over.value}\b(?!\s*[.\[])", "numbers", text) if named and isinstance(over, cst.Name) else text
 
 
 def _once_an_epoch(step: Event) -> Iterator[tuple[Loop, Loop, tuple[Loop, ...]]]:
@@ -126,6 +167,16 @@ def _yielded(view: View, at: Parsed, call: cst.Call, forever: bool = False) -> t
 
 def asked(view: View, loop: Loop, number: str) -> tuple[str, str, list[str]] | None:
     """What a function of the project cuts the slice from that it is asked for by a loop's number, `get_batch(i)`; and its text."""
+    for definition, parsed, name, call in _asked_by(view, loop, number):
+        cut = sliced(parsed, definition, name) if _returns(definition) else None
+        if cut is not None:
+            return cut, written(parsed, definition), [each for each in _given_names(call) if each != number]
+    return None
+
+
+def _asked_by(view: View, loop: Loop, number: str) -> Iterator[tuple[cst.FunctionDef, Parsed, str, cst.Call]]:
+    """The functions of the project that a loop asks by its number, the name that the number has in each, where it stays what it is
+    given, and the call."""
     for call in walk(loop.site.node.body):
         if not isinstance(call, cst.Call) or not any(isinstance(arg.value, cst.Name) and arg.value.value == number for arg in call.args):
             continue
@@ -135,11 +186,8 @@ def asked(view: View, loop: Loop, number: str) -> tuple[str, str, list[str]] | N
             params = [param.name.value for param in definition.params.params]
             place += params[:1] == ["self"] and isinstance(call.func, cst.Attribute)
             name = keyword.value if keyword is not None else params[place] if place < len(params) else ""
-            cut = sliced(parsed, definition, name) if name in params and _returns(definition) else None
-            text = written(parsed, definition)
-            if cut is not None and not re.search(rf"^\s*{name}\s*[-+*/%]?=[^=]", text, re.MULTILINE):
-                return cut, text, [each for each in _given_names(call) if each != number]
-    return None
+            if name in params and not re.search(rf"^\s*{name}\s*[-+*/%]?=[^=]", written(parsed, definition), re.MULTILINE):
+                yield definition, parsed, name, call
 
 
 def _given_names(call: cst.Call) -> list[str]:
@@ -184,7 +232,7 @@ def _number(parsed: Parsed, node: cst.For, around: str) -> str | None:
         return target.value
     name = re.match(r"[A-Za-z_]\w*(?=\)?$)", text)
     ranged = name is not None and re.search(rf"(?<![\w.]){name[0]}\s*=\s*(?:[\w.]+\()?range\(", around)
-    return target.value if ranged else None
+    return target.value if ranged or isinstance(node.iter, cst.Name) and named_range(parsed, text) is not None else None
 
 
 def _around(loop: Loop, outer: Loop) -> str:

@@ -11,6 +11,7 @@ from torchlint.dryrun.source_text import Parsed
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Loop
 from torchlint.rules.shared.loaders import written
+from torchlint.rules.shared.numbers_in_order import range_of
 from torchlint.rules.shared.sample_order import OF_TIME
 
 # What reads an array, or makes one of what was read. What is written down, drawn or counted is a toy of a few samples.
@@ -19,11 +20,15 @@ _ARRAY = re.compile(
     r"|concatenate)\(\s*\(?[A-Za-z_\"']"
     r"|(?:torchvision\.)?(?:datasets|dsets?)\.[A-Z]\w*\(\s*(?!.*\b(?:FakeData|UCF101|HMDB51|Kinetics))"
 )
+# What gives data that it has read.
+_READ = re.compile(
+    r"(?:[\w.]+\.)?_?(?:load|read|get|import|prepare|fetch)_?(?:the_|all_)?\w*(?:data|set|file|samples?|csv|images?|corpus|docs?)\w*\(", re.IGNORECASE
+)
 _A_TOY = re.compile(r"\brand|arange|linspace|zeros|ones|range\(|make_\w+\(")
 _RECURRENT = re.compile(r"\b(?:LSTM|GRU|RNN)(?:Cell)?\w*\(|\bhidden\b|\bpredict_next", re.IGNORECASE)
 _FEW = 64
 # An order that may be meant, and numbers that are not those of samples.
-_SELECTION = re.compile(
+SELECTION = re.compile(
     r"\b(?:argsort|sorted|difficult|easy|hard|agents?|tasks?|clients?|models|folds?|kfold|layers?|phases?|dates?)\b", re.IGNORECASE
 )
 
@@ -32,21 +37,22 @@ def taken_singly(loop: Loop, outer: Loop, step: Event, number: str) -> str | Non
     """The name of the array or data set that the innermost loop takes one sample of in each turn; None where what it is is not seen, or
     a step may come of all turns together."""
     node, parsed = loop.site.node, loop.site.parsed
-    if outer.site.parsed is not parsed or step.site.parsed is not parsed or not _counts_up(parsed, node.iter):
+    if outer.site.parsed is not parsed or step.site.parsed is not parsed or not counts_up(parsed, node.iter):
         return None
-    if _SELECTION.search(written(parsed, outer.site.node)) or _of_order(parsed) or _under_the_number(parsed, node, number) or _anew(parsed, outer.site.node, step):
+    if SELECTION.search(written(parsed, outer.site.node)) or _of_order(parsed) or _under_the_number(parsed, node, number) or _anew(parsed, outer.site.node, step):
         return None
     bound = set(_bound(parsed, outer.site.node))
     for name in _asked(parsed, node, number):
-        if name not in bound and _used_as_data(parsed, node, name, number) and _is_array(parsed, name):
-            return name
+        if name not in bound and _used_as_data(parsed, node, name, number):
+            if _is_array(parsed, name) or _made_a_tensor(parsed, node, name, number) and _is_read(parsed, name):
+                return name
     return None
 
 
 def zipped(loop: Loop, outer: Loop, step: Event) -> str | None:
     """The name of the first of the arrays that the innermost loop goes through side by side, `for x, y in zip(images, labels)`; None as above."""
     node, parsed = loop.site.node, loop.site.parsed
-    if outer.site.parsed is not parsed or step.site.parsed is not parsed or _SELECTION.search(written(parsed, outer.site.node)):
+    if outer.site.parsed is not parsed or step.site.parsed is not parsed or SELECTION.search(written(parsed, outer.site.node)):
         return None
     names, bound = _side_by_side(node.iter), set(_bound(parsed, outer.site.node))
     if not names or _of_order(parsed) or _anew(parsed, outer.site.node, step) or any(name in bound or not _is_array(parsed, name) for name in names):
@@ -87,9 +93,9 @@ def _anew(parsed: Parsed, outer: cst.CSTNode, step: Event) -> bool:
     return made is None or made.parsed is parsed and place.row <= made.location().row <= (place.end_row or place.row)
 
 
-def _counts_up(parsed: Parsed, over: cst.BaseExpression) -> bool:
+def counts_up(parsed: Parsed, over: cst.BaseExpression) -> bool:
     """Whether a loop goes over all numbers up to one, which is not known to be small."""
-    found = re.fullmatch(r"(?:tqdm(?:\.tqdm|\.trange)?\()?(?:range|trange)\((?:\s*0\s*,)?([^,]*)\)?\)", parsed.text(over))
+    found = re.fullmatch(r"(?:tqdm(?:\.tqdm|\.trange)?\()?(?:range|trange)\((?:\s*0\s*,)?([^,]*)\)?\)", range_of(parsed, over))
     return found is not None and not (found[1].strip().isdigit() and int(found[1]) <= _FEW)
 
 
@@ -135,3 +141,16 @@ def _is_array(parsed: Parsed, name: str) -> bool:
     """Whether the last line of the file that gives a name something makes an array of what was read, or a data set of torchvision."""
     given = [line.split("#", 1)[0].strip() for line in parsed.facts.lines if re.match(rf"\s*{re.escape(name)}\s*=[^=]", line)]
     return bool(given) and not any(_A_TOY.search(line) for line in given) and bool(_ARRAY.match(given[-1].partition("=")[2].strip()))
+
+
+def _made_a_tensor(parsed: Parsed, node: cst.For, name: str, number: str) -> bool:
+    """Whether a loop makes a tensor of each element by its number: `torch.FloatTensor(y[i])`."""
+    element = rf"{re.escape(name)}\[\s*{number}\s*\]"
+    return re.search(rf"\btorch\.(?:\w*Tensor|tensor|as_tensor|from_numpy)\(\s*\[?\s*{element}", written(parsed, node)) is not None
+
+
+def _is_read(parsed: Parsed, name: str) -> bool:
+    """Whether all that a file gives a name is what a function gave that reads data, on its own or among others:
+    `x, y, labels = load_data(path)`."""
+    given = [line.split("#", 1)[0] for line in parsed.facts.lines if re.match(rf"\s*(?:\w+\s*,\s*)*{re.escape(name)}\s*(?:,[\s\w,]*)?=[^=]", line)]
+    return len(given) == 1 and _READ.match(given[0].partition("=")[2].strip()) is not None

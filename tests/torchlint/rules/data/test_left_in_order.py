@@ -498,8 +498,98 @@ def singly(made="torch.FloatTensor(training_set)", epochs="9", before="net.train
     "a model for each turn of the outer loop": singly(before="optimizer = torch.optim.SGD(net.parameters(), lr=0.1)"),
     "one step of all": singly().replace("            optimizer.step()", "            if i == n - 1:\n                optimizer.step()"),
     "a part of them": singly().replace("        x = ", "        if i in held_out:\n            continue\n        x = "),
+    "by numbers in a list": singly(mark="  # <- 603", before="numbers = [k for k in range(n)]", numbers="numbers"),
+    "by numbers in a list of indices": singly(mark="  # <- 603", before="indices = list(range(n))", numbers="indices"),
+    "by numbers that are mixed": singly(before="numbers = [k for k in range(n)]; np.random.shuffle(numbers)", numbers="numbers"),
+    "by indices that are mixed": singly(before="indices = list(range(n)); np.random.shuffle(indices)", numbers="indices"),
+    "by numbers that are chosen": singly(before="numbers = [k for k in range(n) if good[k]]", numbers="chosen"),
+    "by numbers of two kinds": singly(before="numbers = list(range(n)); numbers = other(numbers)", numbers="numbers"),
 })
 def test_samples_taken_by_their_number(code):
+    holds(code)
+
+
+READ = """
+{above}
+net = nn.Linear(4, 10)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for epoch in range(9):
+    {first}
+    for i in {numbers}:{mark}
+        y = {sample}
+        optimizer.zero_grad()
+        F.mse_loss(net(torch.zeros(4)), y).backward()
+        optimizer.step()
+"""
+
+
+def read(above="x, y_train, names = load_data(path)", first="pass", numbers="range(len(y_train))", sample="torch.FloatTensor(y_train[i])", mark=""):
+    return READ.format(above=above, first=first, numbers=numbers, sample=sample, mark=mark)
+
+
+@table({
+    "of what a function read, beside others": read(mark="  # <- 603"),
+    "of what a function read": read(above="y_train = read_csv_file(path)", mark="  # <- 603"),
+    "of what is computed": read(above="x, y_train = transitions(path)"),
+    "of what is read and mixed in each epoch": read(first="random.shuffle(y_train)"),
+    "of what is read twice": read(above="x, y_train = load_data(path)\ny_train = sort_by_length(y_train)"),
+    "not made a tensor": read(sample="y_train[i].targets()"),
+    "episodes": read(above="x, y_train = load_data(path)\nepisode_length = 5"),
+})
+def test_samples_made_tensors_by_their_number(code):
+    holds(code)
+
+
+FILES = """
+import numpy as np
+from PIL import Image
+
+BATCHES = {batches}
+
+def load_batch(k, train):
+    names = [{name} for j in range(128)]
+    images = []
+    for name in names:
+        images.append(np.array({reads}))
+    return torch.tensor(np.stack(images))
+
+net = nn.Conv2d(3, 3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+
+def train(epoch):
+    for k in BATCHES:{mark}
+        {before}
+        x = {x}
+        optimizer.zero_grad()
+        net(x).mean().backward()
+        optimizer.step()
+
+for epoch in range(9):
+    train(epoch)
+"""
+NUMBER = "str(k * 128 + j)"
+
+
+def numbered(batches="range(2080)", name=NUMBER, reads='Image.open("d/%s.jpg" % name)', before="pass", x="load_batch(k, True)", mark=""):
+    return FILES.format(batches=batches, name=name, reads=reads, before=before, x=x, mark=mark)
+
+
+@table({
+    "in a function of the number": numbered(mark="  # <- 603"),
+    "in the loop": numbered(x='torch.from_numpy(np.load(f"d/{k}.npy"))', mark="  # <- 603"),
+    "numbers in a list": numbered(batches="list(range(2080))", mark="  # <- 603"),
+    "numbers that are mixed": numbered(batches="list(range(2080))", before="np.random.shuffle(BATCHES)"),
+    "a number that is drawn": numbered(before="k = np.random.randint(2080)"),
+    "another name than the number's": numbered(name="str(j)"),
+    "a list of names, which may be in any order": numbered(name="files[k * 128 + j]"),
+    "frames": numbered(reads='Image.open("d/frames/%s.jpg" % name)'),
+    "a few": numbered(batches="range(5)"),
+    "beside a path of models": numbered(before='torch.save(net.state_dict(), "../models/net.pth")', mark="  # <- 603"),
+    "of clients": numbered(before="clients = k"),
+    "an optimizer for each epoch": numbered().replace("def train(epoch):", "def train(epoch):\n    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)"),
+    "models": numbered(x='torch.from_numpy(np.load(f"model_{k}.npy"))'),
+})
+def test_files_read_by_number(code):
     holds(code)
 
 
