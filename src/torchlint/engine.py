@@ -240,13 +240,16 @@ class Engine:
 
     def _of_tests(self, code: int, parsed, judged) -> bool:
         """Whether a finding is no news: a toy of a test is judged as a program, or a test calls what is not its own."""
-        from torchlint.rules.shared.tests import is_test
+        from torchlint.rules.shared.tests import is_certain, is_test
 
         if self._tests_call:
             return False
         if parsed.facts is not judged and is_test(judged):
             return not is_test(parsed.facts)
-        return code in self._silent_in_tests and is_test(parsed.facts)
+        if code not in self._silent_in_tests or not is_test(parsed.facts):
+            return False
+        # What a program calls in a file that is only named like a test, `from test_prediction import test_prediction`, is part of the program.
+        return parsed.facts is judged or is_certain(parsed.facts)
 
     def _finding(self, report, filename: str, path: str) -> Finding:
         rule = self._by_code[report.code]

@@ -32,3 +32,8 @@ def is_test(path: str, has_tests: Callable[[], bool]) -> bool:
     not tell."""
     path = path.replace("\\", "/")
     return bool(_CERTAIN.search(path)) or bool(_MAYBE.search(path)) and has_tests()
+
+
+def is_certain(path: str, text: Callable[[], str]) -> bool:
+    """Whether a file holds tests whoever calls what is in it: by its folder, or as it uses pytest or unittest."""
+    return bool(_CERTAIN.search(path.replace("\\", "/"))) or bool(_RUNNERS.search(text()))

@@ -95,7 +95,7 @@ def main(train_loader, test_loader):""" + TRAINED.replace("\n", "\n    ") + """
     for x, y in train_loader:""" + STEP + """
     total = 0
     for x, y in test_loader:
-        total += F.cross_entropy(model(x), y)  # <- 202
+        total += F.cross_entropy(model(x), y)  # <- 106, 202
     print(total)
 """,
     "the graph is cut off for the loss": """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -61,8 +61,9 @@ def check(view: View) -> Iterator[Report]:
 
 def _in_an_evaluation(view: View, event: Event, added: Value, name: str) -> Iterator[Report]:
     """A sum of losses of an evaluation that leaves gradients on: no backward frees what these graphs hold."""
-    flow = evaluated_with_graph(view, event, added)
-    if flow is None or _handed(event, flow) is not None or _sent_backward(view, event, added, name):
+    kept = ((value, evaluated_with_graph(view, event, value)) for value in _within(view, added))
+    value, flow = next((pair for pair in kept if pair[1] is not None), (added, None))
+    if flow is None or _handed(event, flow) is not None or _sent_backward(view, event, value, name):
         return
     related = [(flow.site, "the graph that is kept is made here, and no backward frees what it holds")]
     yield Report(CODE, event.site, {"name": name, "loss": _text(event) or "loss"}, related)
@@ -99,8 +100,15 @@ def _each(view: View, event: Event, added: Value) -> tuple[Value, ...]:
         return ()
     items = view.run.known_items(whole)
     alts = real(added)
-    own = len(alts) == 1 and type(alts[0]) is Opaque and alts[0].source == "item" and alts[0].origin is whole
+    one = alts[0] if len(alts) == 1 and type(alts[0]) is Opaque else None
+    own = one is not None and (one.source == "item" and one.origin is whole or one.source == "join" and _is_any_of(one, items))
     return tuple(items) if own or set(alts) <= {alt for item in items for alt in real(item)} else ()
+
+
+def _is_any_of(joined: Opaque, items: Sequence[Value]) -> bool:
+    """Whether a value that is one of very many is one of some items: all that it may be made of, they are made of."""
+    made = {part for item in items for alt in real(item) for part in alt.parts}
+    return bool(joined.flows) and all(part in made for part in joined.parts) and joined.flows <= {flow for item in items for flow in item.flows}
 
 
 def _sent_backward(view: View, event: Event, value: Value, name: str) -> bool:
@@ -164,13 +172,19 @@ class _Reset(NamedTuple):
 def _reset(view: View, event: Event, name: str) -> _Reset | None:
     """Where the sum is set to something new in each turn of an outer loop."""
     for loop in reversed(event.loops[:-1]):
-        body = getattr(getattr(loop.site, "node", None), "body", None)
-        for statement in body.body if loop.site is not None and loop.site.parsed is event.site.parsed and isinstance(body, cst.IndentedBlock) else ():
-            for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-                if isinstance(small, cst.Assign) and any(event.site.parsed.text(target.target) == name for target in small.targets):
-                    steps = any(step.loops and step.loops[-1] is loop for step in view.of("optimizer.step"))
-                    return _Reset(Site(event.site.parsed, small), steps)
+        for site in _set_in_each_turn(event, loop, [name]):
+            steps = any(step.loops and step.loops[-1] is loop for step in view.of("optimizer.step"))
+            return _Reset(site, steps)
     return None
+
+
+def _set_in_each_turn(event: Event, loop: Loop, names: list[str]) -> Iterator[Site]:
+    """The statements of a loop, in the function of an event, that set one of some names in each turn."""
+    body = getattr(getattr(loop.site, "node", None), "body", None)
+    for statement in body.body if loop.site is not None and loop.site.parsed is event.site.parsed and isinstance(body, cst.IndentedBlock) else ():
+        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(small, cst.Assign) and any(event.site.parsed.text(target.target) in names for target in small.targets):
+                yield Site(event.site.parsed, small)
 
 
 def _what(event: Event) -> cst.BaseExpression | None:
@@ -258,12 +272,66 @@ def _written_to(event: Event) -> str:
 
 
 def _in_a_dict(view: View, event: Event) -> bool:
-    """Whether a sum is one of several in a dict that is there before the turn, `self.sums[key] += value`, and not set anew within it."""
+    """Whether a sum is one of several in a dict that is there before the turn, `self.sums[key] += value`, and not set anew within it, nor
+    is the dict, but every so many turns."""
     turn, alts = _turn(view, event), [alt for alt in real(event.subject) if not isinstance(alt, Const)]
     held = [alt.origin for alt in alts if type(alt) is Opaque and alt.source == "item"]
-    if not held or len(held) < len(alts) or not all(isinstance(whole, Dict) and whole.born < turn.serial for whole in held):
+    born = [_born(whole) for whole in held]
+    if not held or len(held) < len(alts) or None in born or not any(serial < turn.serial for serial in born):
         return False
-    return not any(_is_begun_anew(other, event) for other in view.of("item.set") if turn in other.loops and not set(real(other.subject)).isdisjoint(held))
+    if any(_is_begun_anew(other, event) for other in view.of("item.set") if turn in other.loops and not set(real(other.subject)).isdisjoint(held)):
+        return False
+    return not _whole_begins_anew(view, event, turn, held) and not _is_summed_up_and_sent(view, held)
+
+
+def _dicts(event: Event) -> list[str]:
+    """What the dicts are called that a sum lies in: `sums["train"]` and `sums` of `sums["train"][key]`."""
+    names, node = [], event.target
+    while isinstance(node, cst.Subscript):
+        node = node.value
+        names.append(event.site.parsed.text(node))
+    return names
+
+
+def _whole_begins_anew(view: View, event: Event, turn: Loop, held: list[Value]) -> bool:
+    """Whether a turn puts a new dict in the place of that of the sums, or empties it, under no other condition than it adds to it."""
+    names = _dicts(event)
+    if any(True for _ in _set_in_each_turn(event, turn, names)):
+        return True
+    for other in view.of("setattr", "item.set"):
+        if turn not in other.loops or not set(other.guards) <= set(event.guards):
+            continue
+        if any(_born(alt) is not None for alt in real(other.value)) and any(name in names for name in _targets(other)):
+            return True
+    emptied = (other for other in view.of("unknown", "method") if turn in other.loops and other.get("name") in ("clear", "pop"))
+    return any(not set(real(other.subject)).isdisjoint(held) for other in emptied)
+
+
+def _targets(event: Event) -> list[str]:
+    """What is assigned to, as it is written."""
+    node = event.site.node
+    targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [getattr(node, "target", None)]
+    return [event.site.parsed.text(target) for target in targets if target is not None]
+
+
+def _is_summed_up_and_sent(view: View, held: list[Value]) -> bool:
+    """Whether something that is read of the sums goes backward: `sum(sums.values()).backward()`."""
+    return any(isinstance(part, Opaque) and part.origin in held for other in view.of("backward", "autograd.grad") for part in other.parts)
+
+
+def _born(whole: Value | None) -> int | None:
+    """When a dict of sums was made, be it one that begins with numbers by itself, `defaultdict(float)`; None where it is no such dict."""
+    if isinstance(whole, Dict):
+        return whole.born
+    if type(whole) is not Opaque or whole.source != "call" or whole.name not in _BEGIN_BY_THEMSELVES or whole.site is None:
+        return None
+    given = getattr(whole.site.node, "args", ())
+    of_numbers = not given or bool(_FACTORY.match(whole.site.parsed.text(given[0].value)))
+    return whole.serial if of_numbers else None
+
+
+_BEGIN_BY_THEMSELVES = frozenset({"collections.defaultdict", "collections.Counter"})
+_FACTORY = re.compile(r"(?:float|int|list)$|lambda\s*:\s*(?:0(?:\.0*)?|\[\])$|lambda\s*:\s*torch\.(?:zeros|tensor)\(")
 
 
 def _is_begun_anew(other: Event, event: Event) -> bool:
@@ -304,13 +372,14 @@ def _starts_anew(view: View, event: Event, name: str) -> bool:
     """Whether the sum goes back to zero where the optimizer steps, every so many batches: it holds the graphs of one
     step's batches then, and no more."""
     added = event.site.location().row
+    names = (name, *_dicts(event)) if event.kind == "augment" else (name,)
     for step in view.of("optimizer.step"):
-        if not step.guards or event.loops[-1] not in step.loops or step.site.parsed is not event.site.parsed:
+        if not step.guards or _turn(view, event) not in step.loops or step.site.parsed is not event.site.parsed:
             continue
         row = step.site.location().row
         for block in _blocks(tree_of(text_of(event.site.parsed))):
             with_step = any(_covers(one, row) for one in block) and not any(_covers(one, added) for one in block)
-            if with_step and any(one.lineno > added and _is_reset(one, name) for one in block):
+            if with_step and any(one.lineno > added and _is_reset(one, each) for one in block for each in names):
                 return True
     return False
 
@@ -335,7 +404,7 @@ def _is_reset(statement: ast.stmt, name: str) -> bool:
     return any(ast.unparse(target) == name for target in targets) and bool(_NOTHING.match(ast.unparse(statement.value)))
 
 
-_NOTHING = re.compile(r"(?:0|0\.0?|\[\]|None)$|torch\.(?:zeros|tensor)\(")
+_NOTHING = re.compile(r"(?:0|0\.0?|\[\]|\{\}|None)$|torch\.(?:zeros|tensor)\(|(?:collections\.)?(?:defaultdict|Counter)\(")
 
 
 def _carries(old: Value, node: cst.CSTNode, added: Value) -> bool:

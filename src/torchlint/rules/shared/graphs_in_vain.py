@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from torchlint.dryrun.values import TRUE, Event, Opaque, Value, real
+from torchlint.dryrun.values import TRUE, Event, Opaque, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.arithmetic_on_losses import computed_from
 from torchlint.rules.shared.callers import may_be_without_graph
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.gradient_wanted import gradient_wanted, has_nothing_to_learn
 from torchlint.rules.shared.graph_uses import graph_may_be_used
+from torchlint.rules.shared.held_out import LOSS, measures
 from torchlint.rules.shared.readouts import is_loss, read_out, without_graph
 
 _FIRST_WITH_NO_GRAD = (0, 4)
@@ -26,7 +27,7 @@ def may_be_off(view: View, event: Event) -> bool:
 
 
 def evaluated_with_graph(view: View, event: Event, value: Value) -> Event | None:
-    """The forward, in evaluation mode with gradients on, that gave the loss which an event of the same loop adds up or keeps."""
+    """The forward of an evaluation, with gradients on, that gave the loss which an event of the same loop adds up or keeps."""
     alts = real(value)
     if before_no_grad(view):
         return None
@@ -39,13 +40,15 @@ def evaluated_with_graph(view: View, event: Event, value: Value) -> Event | None
 
 
 def _is_of_a_loss(value: Opaque) -> bool:
-    """Whether a value is a loss, or arithmetic on one: `criterion(y_hat, y) * len(x)`."""
-    return is_loss(value) or any(is_loss(part) and computed_from(value, part) for part in value.parts)
+    """Whether a value is a loss, or arithmetic on one: `criterion(y_hat, y) * len(x)`; or one that is written out, by its name."""
+    written_out = isinstance(value, Tensor) and value.traits.get("graph") is True and bool(LOSS.search(value.name or ""))
+    return written_out or is_loss(value) or any(is_loss(part) and computed_from(value, part) for part in value.parts)
 
 
 def _in_vain(view: View, event: Event) -> bool:
-    """Whether a forward evaluates, and its graph is none that anybody asks for."""
-    if event.mode is not False or event.mode_site is None or event.grad is not True or event.get("inside"):
+    """Whether a forward evaluates, by its mode or by what its data are called, and its graph is none that anybody asks for."""
+    evaluates = event.mode is False and event.mode_site is not None or measures(view, event)
+    if not evaluates or event.grad is not True or event.get("inside"):
         return False
     if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or has_nothing_to_learn(view, event.subject):
         return False

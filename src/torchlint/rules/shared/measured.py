@@ -17,8 +17,10 @@ from torchlint.rules.shared.surroundings import bound, read
 
 def is_measured(view: View, event: Event) -> bool:
     """Whether a forward without gradients, of a model that was trained before, is one on other data than it learns from, and
-    ends in a measure."""
-    return event.grad is False and _behind_training_on_others(view, event) and (_lost(view, event) or _compared(event))
+    ends in a measure, or on data that are called held out, and ends as numbers."""
+    if event.grad is not False or not _behind_training_on_others(view, event):
+        return False
+    return _lost(view, event) or _compared(event) or given_held_out(event) and _ends_as_numbers(view, event)
 
 
 def is_judged_once(view: View, event: Event) -> bool:
@@ -28,6 +30,10 @@ def is_judged_once(view: View, event: Event) -> bool:
         return False
     if event.grad is not False:
         return read_out(view, event)
+    return _ends_as_numbers(view, event)
+
+
+def _ends_as_numbers(view: View, event: Event) -> bool:
     return kept_as_numbers(view, event) or any(comes_from(event, alt) for other in view.of("readout") for alt in real(other.subject))
 
 
@@ -37,7 +43,8 @@ def _behind_training_on_others(view: View, event: Event) -> bool:
         return False
     learns = [flow for backward in backwards for flow in backward.flows if flow.kind == "forward" and flow.subject is event.subject]
     given = {id(alt) for flow in learns for value in flow.get("args", ()) for alt in real(value)}
-    whole = next(other for other in view.of("forward") if other.site.node is event.site.node)  # of a Sequential, its layers are called there, too
+    # Of a Sequential, its layers are called at the same place, too; but a helper's forward is another one for each call of the helper.
+    whole = next(other for other in view.of("forward") if other.site.node is event.site.node and other.calls == event.calls)
     if whole is not event or not event.args or any(id(alt) in given for value in event.args for alt in real(value)):
         return False
     return bool(before(event, lambda other: other.kind == "backward" and any(flow in other.flows for flow in learns))[0])

@@ -15,6 +15,11 @@ def is_test(facts: FileFacts) -> bool:
     return tests.is_test(facts.path, lambda: tests.runs_tests("".join(facts.lines)))
 
 
+def is_certain(facts: FileFacts) -> bool:
+    """Whether a file is one of tests whatever stands in it, and whoever calls it."""
+    return tests.is_certain(facts.path, lambda: "".join(facts.lines))
+
+
 def meant_to_fail(site: Site) -> bool:
     """Whether a place stands in `with pytest.raises(...)` or its like: what goes wrong there is what is tested."""
     if not EXPECTING & site.parsed.facts.words:

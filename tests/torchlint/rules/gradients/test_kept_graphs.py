@@ -439,3 +439,138 @@ def train(model, optimizer, loader):
 })
 def test_a_moving_average(code):
     holds(code)
+
+
+NOW_AND_THEN = """
+def train(x, y, x_valid, y_valid, steps):
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    history = []
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        if step % 100 == 0:
+{body}
+    print(len(history))
+"""
+
+
+@table({
+    name: NOW_AND_THEN.format(body="\n".join(f"            {line}" for line in lines.split("; "))) for name, lines in {
+        "rows with a loss that is written out": (
+            "loss = ((model(x_valid) - y_valid) ** 2).mean()  # <- 202; history.append([step, loss])  # <- 106; print(step, loss.item())"),
+        "numbers": "loss = ((model(x_valid) - y_valid) ** 2).mean()  # <- 202; history.append([step, loss.item()])",
+        "another one's, under no_grad": (
+            "with torch.no_grad():;     loss = ((model(x_valid) - y_valid) ** 2).mean(); history.append([step, loss])"),
+        "how often it is wrong": "loss = (model(x_valid).argmax(1) != y_valid).float().mean()  # <- 202; history.append([step, loss]); print(loss)",
+    }.items()
+})
+def test_a_list_keeps_the_losses_of_held_out_data(code):
+    holds(code)
+
+
+BY_NAME = """
+from collections import Counter, defaultdict
+
+
+def train(model, optimizer, loader):
+    sums = {sums}
+    for i, (x, y) in enumerate(loader):
+        {first}
+        output = model(x)
+        losses = {{"near": F.mse_loss(output, y), "far": F.l1_loss(output, y)}}
+        optimizer.zero_grad()
+        sum(losses.values()).backward(retain_graph=True)
+        optimizer.step()
+        for key, loss in losses.items():
+            sums[key] += {added}
+        {behind}
+    {end}
+"""
+
+
+def _by_name(sums="defaultdict(float)", first="pass", added="loss", behind="pass", end="print(sums)"):
+    return BY_NAME.format(sums=sums, first=first, added=added, behind=behind.replace("; ", "\n        "), end=end)
+
+
+FOUND = "loss  # <- 106"
+
+
+@table({
+    "zeros that come by themselves": _by_name(added=FOUND),
+    "of a function": _by_name("defaultdict(lambda: 0.0)", added=FOUND),
+    "in a counter": _by_name("Counter()", added=FOUND),
+    "begun anew every so often": _by_name(added=FOUND, behind="if i % 100 == 99:;     print(sums);     sums = defaultdict(float)"),
+    "begun anew every so often, from a dict": _by_name(
+        '{"near": 0, "far": 0}', added=FOUND, behind='if i % 100 == 99:;     print(sums);     sums = {"near": 0, "far": 0}'),
+    "meters that are not seen": _by_name("defaultdict(loader.meter)"),
+    "numbers": _by_name(added="loss.item()"),
+    "begun in each turn": _by_name(first="sums = defaultdict(float)"),
+    "begun anew in each turn": _by_name(behind="print(sums); sums = defaultdict(float)"),
+    "begun anew in each turn, from a dict": _by_name('{"near": 0, "far": 0}', behind='print(sums); sums = {"near": 0, "far": 0}'),
+    "emptied": _by_name(behind="print(sums); sums.clear()"),
+    "sent backward": _by_name(end="optimizer.zero_grad(); sum(sums.values()).backward(); optimizer.step()"),
+})
+def test_sums_by_name(code):
+    holds(code)
+
+
+def test_sums_by_name_that_go_back_with_the_step():
+    holds("""
+from collections import defaultdict
+
+
+def train(model, optimizer, loader):
+    sums = defaultdict(float)
+    for i, (x, y) in enumerate(loader):
+        output = model(x)
+        losses = {"near": F.mse_loss(output, y) / 4, "far": F.l1_loss(output, y) / 4}
+        sum(losses.values()).backward()
+        for key, loss in losses.items():
+            sums[key] += loss
+        if (i + 1) % 4 == 0 or i + 1 == len(loader):
+            optimizer.step()
+            optimizer.zero_grad()
+            print(sums)
+            sums = defaultdict(float)
+""")
+
+
+MANY = """
+from collections import defaultdict
+
+
+class Trainer:
+    def __init__(self, model, loader):
+        self.model, self.loader, self.steps = model, loader, 0
+        self.optimizer = torch.optim.Adam(model.parameters())
+        self.sums = {"train": defaultdict(float)}
+
+    def step(self, x, y):
+        losses, output = {}, self.model(x)
+        losses["near"], losses["far"] = F.mse_loss(output, y), F.l1_loss(output, y)
+        losses["both"] = losses["near"] + losses["far"]
+        losses["soft"] = F.smooth_l1_loss(output, y)
+        losses["side"] = F.huber_loss(output, y)
+        loss = losses["both"] + losses["soft"] + losses["side"]
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        for key, loss in losses.items():
+            self.sums["train"][f"loss/{key}"] += ADDED
+
+    def train(self):
+        for x, y in self.loader:
+            self.step(x, y)
+            self.steps += 1
+            if self.steps % 100 == 0:
+                print(self.sums["train"])
+                self.sums["train"] = defaultdict(float)
+"""
+
+
+@table({"five losses": MANY.replace("ADDED", FOUND), "five numbers": MANY.replace("ADDED", "loss.item()")})
+def test_sums_of_many_losses(code):
+    holds(code)

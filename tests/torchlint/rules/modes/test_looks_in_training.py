@@ -238,7 +238,7 @@ def train(x_train, y_train, x_test, y_test, epochs):
         optimizer.zero_grad()
         loss = F.mse_loss(model(x_train), y_train)
         held_out = F.mse_loss(model(x_test), y_test)  # <- 202
-        losses.append(held_out)
+        losses.append(held_out)  # <- 106
         loss.backward()
         optimizer.step()
     print(losses)

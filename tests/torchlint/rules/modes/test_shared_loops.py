@@ -143,7 +143,7 @@ def fit(loader, val_loader):
             opt.step()
         total = 0
         for x, y in val_loader:
-            total += F.mse_loss(net(x), y)  # <- 201, 202
+            total += F.mse_loss(net(x), y)  # <- 106, 201, 202
         print(total / len(val_loader))
 """,
 })
