@@ -17,6 +17,7 @@ from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in
 from torchlint.rules.shared.counted_loops import begins_by_name, counted_from, never_turns
 from torchlint.rules.shared.named_counts import counts_of_name
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
+from torchlint.rules.shared.read_states import reads_of
 from torchlint.rules.shared.written_loads import WrittenLoad, is_out_of_a_file, loads_of_made, stands_before, updated_by_name, written_loads
 from torchlint.sieve.facts import FileFacts, Unit
 
@@ -173,7 +174,9 @@ def _about_others(site: Site, heads_alone: bool = False, named: str = "") -> boo
 
 
 def _of_a_file(view: View, load: Event) -> bool:
-    return any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text() or is_out_of_a_file(view, load.site)
+    if any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text() or is_out_of_a_file(view, load.site):
+        return True
+    return next(reads_of(view, load), None) is not None
 
 
 def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None, says: Says) -> Site | None:
