@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.processes import (
     INIT,
@@ -15,14 +14,15 @@ from torchlint.rules.shared.processes import (
     one_of_several,
     without_own_gpu,
 )
+from torchlint.rules.shared.read_states import reads_of
 
 CODE = 816
-CALLS = frozenset({INIT, "torch.load"})
+CALLS = frozenset({INIT, "torch.load", "[]="})
 
 
 def check(view: View) -> Iterator[Report]:
     """torch.load of a model's state with no map_location, in each of several processes."""
-    loaded = {id(site.node) for event in view.of("load") for site in _sources(event.get("state"))}
+    loaded = {id(site.node) for event in view.of("load") for site in reads_of(view, event)}
     for event in view.of("call"):
         if event.name != "torch.load" or id(event.site.node) not in loaded:
             continue
@@ -41,14 +41,3 @@ def check(view: View) -> Iterator[Report]:
 def _together(start, event) -> bool:
     """Whether the conditions around the start hold at the load too, or ask just for whether there are several processes."""
     return all(guard in event.guards or RANK.search(guard.site.text()) for guard in start.guards)
-
-
-def _sources(value: Value | None):
-    """The places where a state was read from a file."""
-    for alt in real(value):
-        for _ in range(4):
-            if isinstance(alt, Opaque) and "loaded" in alt.tags and alt.site is not None:
-                yield alt.site
-            alt = alt.origin if isinstance(alt, Opaque) else None
-            if alt is None:
-                break

@@ -14,9 +14,10 @@ from torchlint.rules.shared.blocks import around_row, block_of, conditions_of, e
 from torchlint.rules.shared.brought_back import brought_back
 from torchlint.rules.shared.checkpoint_options import IMAGENET, does_nothing_but_train, goes_on_from_option, helped
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in
-from torchlint.rules.shared.counted_loops import begins_by_name, counted_from, never_turns
+from torchlint.rules.shared.counted_loops import begins, begins_by_name, counted_from, never_turns
 from torchlint.rules.shared.named_counts import counts_of_name
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
+from torchlint.rules.shared.read_states import reads_of
 from torchlint.rules.shared.written_loads import WrittenLoad, is_out_of_a_file, loads_of_made, stands_before, updated_by_name, written_loads
 from torchlint.sieve.facts import FileFacts, Unit
 
@@ -159,21 +160,25 @@ def _in_making(load: Event) -> bool:
     return any(getattr(site.parsed.unit, "name", "") == "__init__" for site in (load.site, *load.calls))
 
 
-def _about_others(site: Site, heads_alone: bool = False, named: str = "") -> bool:
+def _about_others(site: Site, heads_alone: bool = False, named: str = "", own: bool = False) -> bool:
     """Whether a place, or what it stands under, says that something else than this training is done with weights. Where the file is `named`
-    in the program, as one of its own, they may be called pretrained; so may the option that it is the default of, where that is asked for."""
+    in the program, as one of its own, they may be called pretrained; so may the option that it is the default of, where that is asked for, and
+    what is asked for the program's `own` weights."""
     lines, row = site.parsed.facts.lines, site.location().row
     told = [line for line in heads_of(lines, row) if not line.lstrip().startswith(("def ", "async def ", "class "))]
     if re.fullmatch(r"[A-Za-z_]\w*\.\w+", named):
         told = [line.replace(named, "") for line in told]
     told += [] if heads_alone else [_PRETRAINED.sub("", lines[row - 1]) if named else lines[row - 1]]
+    told = [_PRETRAINED.sub("", line) for line in told] if own else told
     if any(_ELSE.search(line) or _OTHERS.search(line) or _PHASE.search(line) for line in told):
         return True
     return _OTHERS.search(os.path.basename(site.parsed.facts.path)) is not None
 
 
 def _of_a_file(view: View, load: Event) -> bool:
-    return any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text() or is_out_of_a_file(view, load.site)
+    if any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text() or is_out_of_a_file(view, load.site):
+        return True
+    return next(reads_of(view, load), None) is not None
 
 
 def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None, says: Says) -> Site | None:
@@ -193,8 +198,10 @@ def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None, sa
 
 
 def _written_by(view: View, load: WrittenLoad, step: Event, behind: Site) -> bool:
-    """Whether the training around a step writes the file of a load that is about nothing else."""
-    return not _about_others(load.site) and written_again(view, load.site, load.source, step, behind)
+    """Whether the training around a step writes the file of a load that is about nothing else. Where the epochs begin at a number that has
+    a name, the program's own weights may be called pretrained."""
+    goes_on = begins(step.loops[0]) is not None
+    return not _about_others(load.site, own=goes_on) and written_again(view, load.site, load.source, step, behind)
 
 
 def _loads_around(view: View, step: Event, loop: Loop | None) -> Iterator[tuple[WrittenLoad, Site]]:

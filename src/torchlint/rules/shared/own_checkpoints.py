@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Const, Event, Opaque, Value, real
+from torchlint.dryrun.values import Const, Event, real
 from torchlint.rules.base import View
 from torchlint.rules.mends.rows import call_at, text_of
 from torchlint.rules.shared.blocks import exclude_each_other
 from torchlint.rules.shared.file_names import Bindings, Hole, Name, bindings_of, numbered, one_file
 from torchlint.rules.shared.newest_files import newest_of
+from torchlint.rules.shared.read_states import read_as_it_is
 
 _LONG_ENOUGH = 4
 _SAVER = re.compile(r"save|store|dump|checkpoint|ckpt|snapshot", re.IGNORECASE)
@@ -21,7 +22,7 @@ _SAVER = re.compile(r"save|store|dump|checkpoint|ckpt|snapshot", re.IGNORECASE)
 def read_in(load: Event) -> tuple[Site, str] | None:
     """The `torch.load` that a model was filled from, and the text of what it reads; where that is whatever a helper is given, the
     call that gives it."""
-    for site in _sources(load.get("state")):
+    for site in read_as_it_is(load.get("state")):
         call = _call(site)
         if call is not None:
             return _given(load, site, call.args[0])
@@ -132,7 +133,7 @@ def _without_scope(name: Name) -> Iterator[str | Hole]:
 
 def writes_what_it_read(view: View, load: Event, step: Event) -> bool:
     """The same by the values: the path that the load was given is given to a `torch.save` that comes with the training."""
-    sites = set(_sources(load.get("state")))
+    sites = set(read_as_it_is(load.get("state")))
     read = [alt for event in view.of("call") if event.name == "torch.load" and event.site in sites and event.args for alt in real(event.args[0])]
     texts = {alt.value for alt in read if isinstance(alt, Const)}
     found = False
@@ -149,16 +150,3 @@ def _call(site: Site) -> ast.Call | None:
     """The call at a place, where it is given something by position."""
     call = call_at(site)
     return call if call is not None and call.args else None
-
-
-def _sources(value: Value | None) -> list[Site]:
-    """The places where a state was read from a file."""
-    found = []
-    for alt in real(value):
-        for _ in range(4):
-            if isinstance(alt, Opaque) and "loaded" in alt.tags and alt.site is not None:
-                found.append(alt.site)
-            alt = alt.origin if isinstance(alt, Opaque) else None
-            if alt is None:
-                break
-    return found
