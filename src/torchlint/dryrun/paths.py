@@ -90,11 +90,28 @@ class Paths:
         reads = [self.peek(node) for node in asked.reads]
         known = tuple(value for value in reads if value is not None)
         varies: tuple[Loop, ...] = self.loops if "%" in asked.text or not asked.steady else ()
-        for value in known if self.loops else ():
-            varies = max(varies, varying(value, self.loops, self.made_in), key=len)
+        for node, value in zip(asked.reads, reads) if self.loops else ():
+            if value is not None:
+                loops = self._loops_around_call() if self._is_kept_parameter(node) else self.loops
+                varies = max(varies, varying(value, loops, self.made_in), key=len)
         where = () if asked.steady else (id(test),)
         condition = (asked.text, *where, *(bound_to(value) if value is not None else None for value in reads))
         return Guard(self.site(test), holds, condition, holds is asked.positive, known, varies)
+
+    def _is_kept_parameter(self, node: cst.BaseExpression) -> bool:
+        """Whether a name is a parameter of the function that runs, which sets it nowhere: it is the same from the call to its end."""
+        func = self.frame.func
+        if type(node) is not cst.Name or func is None or func.unit is None or node.value in func.unit.binds:
+            return False
+        definition = func.node
+        return type(definition) is cst.FunctionDef and any(
+            param.name.value == node.value
+            for param in (*definition.params.posonly_params, *definition.params.params, *definition.params.kwonly_params)
+        )
+
+    def _loops_around_call(self) -> tuple[Loop, ...]:
+        """The loops that the function that runs was called in: what it was given is another one in their next rounds, and in none of its own."""
+        return tuple(loop for loop in self.loops if loop.serial < self.frame.born)
 
     def run_loop(self, kind: str, node, over: Value | None, step, endless: bool = False, orelse=None) -> None:
         """Runs a loop body until what is known at its head and asked for in it no longer changes, twice at most."""

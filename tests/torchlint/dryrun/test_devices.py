@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.torchlint.dryrun.support import IMPORTS, engine, holds, table
+from tests.torchlint.dryrun.support import IMPORTS, engine, holds, runs, table
 
 FORWARD = """
     def forward(self, x):
@@ -215,3 +215,19 @@ def test_the_operand_is_named(line):
         assert "but `torch.arange(4)` is on another one" in finding.message
         assert "`torch.arange(4).to(device)`" in finding.help
     assert told
+
+
+def test_what_is_known_by_its_id_to_be_moved_stays_alive():
+    """A cast in the first of two passes over a loop is forgotten with that pass, and what was made later had its id: a plain number of
+    `loss.item()` was told to be on the GPU."""
+    (run,) = runs('''
+def main(loader, model, double):
+    numbers = []
+    for batch, y in loader:
+        batch = {key: value.cuda() for key, value in batch.items()}
+        if double:
+            batch = {key: value.double() for key, value in batch.items()}
+        numbers.append(model(batch).item())
+    return numbers
+''')[-1:]
+    assert run.moved.keys() <= set(map(id, run.keep))

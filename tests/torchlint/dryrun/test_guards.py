@@ -249,3 +249,28 @@ def main(h):
     else:
         train(0, h)
 """)
+
+
+def varies(body):
+    """Whether a condition on an argument that may be one of two is another one in the next round of the loop that asks for it."""
+    text = f"def f(model, xs, on):\n{body}\n\ndef main(model, xs, some):\n    on = False\n    if some:\n        on = True\n    f(model, xs, on)\n"
+    run = runs(text)[-1]
+    (guard,) = next(event.guards for event in events(run, "module.train") if event.calls)
+    return bool(guard.varies)
+
+
+ROUND = "    for x in xs:\n        if on:\n            model.train()\n"
+
+
+@pytest.mark.parametrize("body, is_varying", [
+    (ROUND, False), (ROUND + "        model(x)", False), (ROUND + "        on = not on", True),
+    ("    def flip():\n        nonlocal on\n        on = not on\n" + ROUND + "        flip()", True),
+])
+def test_an_argument_is_the_same_in_each_round_unless_it_is_set(body, is_varying):
+    assert varies(body) is is_varying
+
+
+def test_in_each_round_of_a_loop_around_the_call_it_may_be_another_one():
+    run = runs("def f(model, on):\n    if on:\n        model.train()\n\ndef main(model, xs):\n    on = False\n    for x in xs:\n        f(model, on)\n        on = x > 1\n")[-1]
+    guards = [guard for event in events(run, "module.train") if event.calls for guard in event.guards]
+    assert guards and all(guard.varies for guard in guards)

@@ -38,7 +38,7 @@ class Devices:
         only_cast = len(args) == 1 and _DTYPE.fullmatch(named) is not None and "device" not in kwargs or not args and kwargs.keys() == {"dtype"}
         if method in ("half", "float", "double", "bfloat16") or only_cast:
             if id(owner) in self.moved:
-                self.moved[id(made)] = self.moved[id(owner)]
+                self._moved_to(made, *self.moved[id(owner)])
             return
         if method == "type":
             device = "cuda" if named.startswith("torch.cuda.") else None
@@ -47,8 +47,12 @@ class Devices:
         else:
             device = method if method in ("cuda", "cpu") else None
         if device is not None:
-            self.keep.append(made)
-            self.moved[id(made)] = (device, made.site)
+            self._moved_to(made, device, made.site)
+
+    def _moved_to(self, made: Opaque, device, site) -> None:
+        """Known by its id, it must stay alive: what is made later would have the same id, and be taken for it."""
+        self.keep.append(made)
+        self.moved[id(made)] = (device, site)
 
     def default_device(self):
         """Where a tensor is made when nothing is said; None where that is not known."""

@@ -77,6 +77,7 @@ class Modules(ModuleParts):
             if name == "extend" and args:
                 values = list(self.known_items(args[0]))
                 self.escaped.update(id(alt) for alt in real(args[0]))
+                self.keep.extend(real(args[0]))
             alike = items.of_known_kinds and name in ("append", "insert", "extend") and (name != "extend" or bool(args) and self.is_of_known_kinds(args[0]))
             last = values[-1] if values and name != "insert" and self.is_at_home(owner) else None
             self.store.set(owner, "[]", Items((*items.known, *values), is_open, alike, last=last))

@@ -20,21 +20,27 @@ _PICKS = frozenset({"max", "min", "sum", "long", "int"})  # on the way to a numb
 
 def met_by_nothing(module: Value, index: int) -> bool:
     """Whether the forward of a model of the project has no use for its argument number `index` that wants a tensor where the model is."""
-    found = module.cls.method("forward") if isinstance(module, Instance) and isinstance(module.cls, Class) else None
-    if found is None:
-        return False
-    cls, unit = found
-    try:
-        forward = ast.parse(textwrap.dedent("".join(cls.facts.lines[unit.start - 1 : unit.end]))).body[0]
-    except (SyntaxError, IndexError):
-        return False
-    if not isinstance(forward, ast.FunctionDef):
+    forward = method_of(module, "forward")
+    if forward is None:
         return False
     names = [arg.arg for arg in (*forward.args.posonlyargs, *forward.args.args)][1:]
-    return index < len(names) and all(map(_in_numbers, _reads(forward, names[index])))
+    return index < len(names) and all(map(in_numbers, reads(forward, names[index])))
 
 
-def _reads(forward: ast.FunctionDef, name: str) -> Iterator[list[ast.AST]]:
+def method_of(module: Value, name: str) -> ast.FunctionDef | None:
+    """A method of a model of the project, which its class or a base has."""
+    found = module.cls.method(name) if isinstance(module, Instance) and isinstance(module.cls, Class) else None
+    if found is None:
+        return None
+    cls, unit = found
+    try:
+        method = ast.parse(textwrap.dedent("".join(cls.facts.lines[unit.start - 1 : unit.end]))).body[0]
+    except (SyntaxError, IndexError):
+        return None
+    return method if isinstance(method, ast.FunctionDef) else None
+
+
+def reads(forward: ast.FunctionDef, name: str) -> Iterator[list[ast.AST]]:
     """Each place where a name is read, with all that it stands in, until the name is bound to something else in any case."""
     for statement in forward.body:
         yield from _ways(statement, name, [])
@@ -53,7 +59,7 @@ def _ways(node: ast.AST, name: str, around: list[ast.AST]) -> Iterator[list[ast.
         yield from _ways(child, name, way)
 
 
-def _in_numbers(way: list[ast.AST]) -> bool:
+def in_numbers(way: list[ast.AST]) -> bool:
     """Whether what is read is turned into numbers before anything else is done with it."""
     inner = way.pop()
     while way:

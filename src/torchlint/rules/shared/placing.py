@@ -43,10 +43,10 @@ def _places(module: Value, argument: int | str) -> bool:
             return False
         argument = names[argument]
     lengths = rf"pack_padded_sequence\([^()]*,\s*{re.escape(argument)}\b"
-    return any(_moves(node, argument) for node in ast.walk(forward)) or bool(re.search(lengths, text))
+    return any(moves(node, argument) for node in ast.walk(forward)) or bool(re.search(lengths, text))
 
 
-def _moves(node: ast.AST, name: str) -> bool:
+def moves(node: ast.AST, name: str) -> bool:
     """`x.to(device)`, and `x.reshape(-1, x.size(-1))[0].float().cuda()`."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda", "cpu"):
         return False

@@ -21,6 +21,7 @@ from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.never_moved_in_wrapper import wrapped_on_the_cpu
 from torchlint.rules.shared.outputs import has_weights, lying_with, moved_back, pair_of, placed_of_output
 from torchlint.rules.shared.packed_lengths import PACKS, lengths_of, lengths_on_gpu, packed_by
+from torchlint.rules.shared.placed_in_methods import placed_in_methods
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 from torchlint.rules.shared.states_left_behind import states_left_behind
 from torchlint.rules.shared.tensors_of_images import tensor_of_image
@@ -92,7 +93,9 @@ def _meetings(view: View) -> Iterator[Report]:
 def _fits_anywhere(view: View, event: Event, index: int, value: Value) -> bool:
     """Whether it does not matter where an argument of a model is: the model moves it, packs by it, or asks it for numbers alone."""
     model = event.subject
-    return places_itself(model, index) or _placed_by_a_part(view, model) or packed_by(view, value) or met_by_nothing(model, index)
+    if places_itself(model, index) or _placed_by_a_part(view, model) or packed_by(view, value):
+        return True
+    return met_by_nothing(model, index) or placed_in_methods(view, model, index)
 
 
 def _placed_by_a_part(view: View, module: Value, depth: int = 0) -> bool:
