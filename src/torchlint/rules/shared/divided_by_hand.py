@@ -18,6 +18,7 @@ _ADDS = frozenset({"append", "extend", "add", "update"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SUBSET = "torch.utils.data.Subset"
 _MOST = 8
+_MOST_NODES = 1000
 
 
 def divided_by_hand(made: Event) -> bool:
@@ -51,29 +52,34 @@ class _Names:
     def know_the_process(self) -> bool:
         if self.call is None:
             return False
-        given = [word.value for word in self.call.keywords if word.arg in ("dataset", "indices")]
+        given = [word.value for word in self.call.keywords if word.arg == "dataset"]
         loader = ast.unparse(self.call.func).endswith("DataLoader")  # how large its batches are may hang on the processes
         todo: list[ast.AST] = [*self.call.args[:1], *given] if loader else [self.call]
-        seen: set[str] = set()
-        for _ in range(1000):
+        seen = set()
+        sets = {name for node in todo if loader and isinstance(node, ast.Name) for name in (node.id, *self._also_called(node.id))}
+        for _ in range(_MOST_NODES):
             if not todo:
                 return False
             for node in _data_in(todo.pop()):
-                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-                if _PROCESS.search(name):
+                name = _text(node)
+                if _PROCESS.search(name.rpartition(".")[2]):
                     return True
-                if isinstance(node, ast.Name) and name not in seen and not _DEVICE.search(name):
+                if name and name not in seen and not _DEVICE.search(name):
                     seen.add(name)
-                    todo += self._given_to(name)
+                    todo += self._given_to(name, name in sets)
         return False
 
-    def _given_to(self, name: str) -> Iterator[ast.AST]:
-        """What a name, or something of it, is given where this function gives it anything, the values of a loop that adds to it, and what
-        a function of this name does."""
+    def _also_called(self, name: str) -> list[str]:
+        """Under which other names a data set is known before: `data = whole`."""
+        return [node.id for node in self._given_to(name, False) if isinstance(node, ast.Name)]
+
+    def _given_to(self, name: str, parts: bool) -> Iterator[ast.AST]:
+        """What a name (with `parts`, anything of what it stands for) is given where this function gives it anything, the loops that add to
+        it, and what a function of this name does."""
         for node in _own_nodes(self.place.scope):
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any(_base(target) == name for part in targets for target in _items(part)):
+                if any(name in (_text(target), _base(target) if parts else "") for part in targets for target in _items(part)):
                     yield node.value
             elif isinstance(node, ast.For) and _adds_to(node, name):
                 yield node
@@ -106,6 +112,14 @@ def _data_in(node: ast.AST) -> Iterator[ast.AST]:
     yield node
     for child in ast.iter_child_nodes(node):
         yield from _data_in(child)
+
+
+def _text(node: ast.AST) -> str:
+    """A name, or names with dots between: `options.path`; nothing for anything else."""
+    if isinstance(node, ast.Attribute):
+        owner = _text(node.value)
+        return f"{owner}.{node.attr}" if owner else node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _items(target: ast.expr) -> list[ast.expr]:

@@ -60,6 +60,7 @@ def _whole(data):
     "the same part": _whole("data = Subset(whole, range(1000))"),
     "the same half": _whole("data = Subset(whole, half_of(whole))"),
     "the same halves": _whole("data, rest = random_split(whole, [1000, 200])"),
+    "options that know the process": _whole("path.rank = rank\npath.count = path.count * world_size\ndata = CIFAR10(path.folder)"),
     "on its device": _whole("data = TensorDataset(torch.randn(64, 3).to(rank), torch.zeros(64, dtype=torch.long, device=device))"),
 })
 def test_data_divided_by_hand(code):
