@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.divided_by_hand import divided_by_hand
 
 CODE = 802
 # Some other way to give each process its own part.
@@ -24,7 +25,7 @@ def check(view: View) -> Iterator[Report]:
         if made is None or not _whole(made.subject) or not _same_everywhere(view, made.dataset):
             continue
         wrap = _trained(view, event, wraps)
-        if wrap is not None and not _shared_otherwise(made):
+        if wrap is not None and not _shared_otherwise(made) and not divided_by_hand(made):
             name = made.subject.name or "loader"
             yield Report(CODE, made.site, {"loader": name}, [(wrap.site, "one of these runs in each process")])
 
