@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlint.dryrun.values import TRUE, Event, Opaque, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.arithmetic_on_losses import computed_from
-from torchlint.rules.shared.callers import may_be_without_graph
+from torchlint.rules.shared.callers import chosen_without_graph, may_be_without_graph
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.gradient_wanted import gradient_wanted, has_nothing_to_learn
 from torchlint.rules.shared.graph_uses import graph_may_be_used
@@ -23,7 +23,16 @@ def before_no_grad(view: View) -> bool:
 def may_be_off(view: View, event: Event) -> bool:
     """Whether something switches gradients off for a forward: for its weights, for the whole program, or in who calls it."""
     made = switches(view)
-    return frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made) or may_be_without_graph(view, event)
+    if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made) or may_be_without_graph(view, event):
+        return True
+    return _may_be_off_inside(view, event)
+
+
+def _may_be_off_inside(view: View, event: Event) -> bool:
+    """Whether a forward switches gradients off itself, for all layers that it comes to; or may, where it cannot be seen."""
+    way = (*event.calls, event.site)
+    inner = [other for other in view.of("forward") if other.calls[: len(way)] == way]
+    return all(other.grad is False for other in inner) if inner else chosen_without_graph(view, event)
 
 
 def evaluated_with_graph(view: View, event: Event, value: Value) -> Event | None:
