@@ -14,7 +14,7 @@ from torchlint.dryrun.values import Event, Func, Instance, Tensor, Union, Value
 
 LARGE = 30_000  # steps: a part of what a root may do that few calls take
 _LEAST = 500
-# Behind so many steps of a root, this part of what it may do, or so many of a file, calls of so few steps are large.
+# Behind so many steps of a root, this part of what it may do by what it has come to, or so many of a file, calls of so few steps are large.
 _LATE = ((130_000, 0.65, 250_000, _LEAST), (100_000, 0.5, 200_000, 2_000))
 _MUCH_OF_FILE = 100_000  # steps, behind which a call counts that was large in another root
 
@@ -90,7 +90,7 @@ class LargeCalls:
         """How many steps make a call a large one, at this point of the run."""
         of_file = self.steps + self.budget.spent
         for in_root, part, in_file, least in _LATE:
-            if self.steps > min(in_root, part * self.most_steps) or of_file > in_file:
+            if self.steps > min(in_root, part * self.allowed) or of_file > in_file:
                 return least
         if of_file > _MUCH_OF_FILE:  # a file of many tests: each is to be seen, so what all do takes half of one's part at most
             return min(LARGE, max(_LEAST, self.budget.left // (2 * self.budget.to_come + 2)))

@@ -11,7 +11,7 @@ from torchlint.sieve.facts import FileFacts, Unit
 
 MOST_STEPS_OF_FILE = 300_000  # expressions evaluated in all runs of a file; those of one are bounded besides
 STEPS_OF_EVENT = 3  # what an event costs: in training code four to ten steps come with each, so it is steps that count there
-STEPS_AT_FIRST = 30_000  # what any run may take, however little it runs; training code takes 5 to 40 steps for each line that it comes to
+STEPS_AT_FIRST = 60_000  # what any run may take, however little it runs; training code takes 5 to 40 steps for each line that it comes to
 STEPS_OF_LINE = 100  # what it may take besides for each of these: a short program that takes more calls itself again and again
 STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
 LEAST_STEPS = 1_000  # kept back for each root that is still to come: more than most functions need
