@@ -53,6 +53,8 @@ def _step_alone(view: View, optimizer) -> Iterator[Report]:
             others = [event for event in view.of("backward") if common_loop(event, step) is step.loops[-1]]
             if any(twin_trained(view, other, optimizer) for other in others):
                 continue  # of a second model of the same class 136 tells
+            if others and any(other.site == step.site and other.subject is not optimizer for other in view.steps()):
+                continue  # one of several optimizers, as an option chooses, and with it the model that the loss comes out of
             if others:  # the loss of another model, as the optimizer sees it
                 related = (others[-1].site, "this computes no gradient for what the optimizer steps")
             else:

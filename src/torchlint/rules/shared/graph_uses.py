@@ -46,8 +46,9 @@ def graph_may_be_used(view: View, event: Event) -> bool:
 
 
 def differentiates_within(view: View, event: Event) -> bool:
-    """Whether a model goes backward in its own forward."""
-    return any(other.kind in ("backward", "autograd.grad") for other in within(view, [event]))
+    """Whether a model goes backward in its own forward, or has the package `higher` do so."""
+    inner = within(view, [event])
+    return any(other.kind in ("backward", "autograd.grad") or other.site is not None and "higher" in other.site.parsed.unit.words for other in inner)
 
 
 def _gives_the_loss(view: View, other: Event) -> bool:
