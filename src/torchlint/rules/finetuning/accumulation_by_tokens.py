@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Site, unit_text
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.accumulation import Accumulation, accumulated_by_accelerate, accumulations, length_of
@@ -95,7 +95,7 @@ def _by_its_count(event: Event) -> bool:
     labels = _FIRST_NAME.match(parsed.text(call.args[1].value))
     if labels is None:
         return False
-    text = "".join(parsed.facts.lines[parsed.unit.start - 1 : parsed.unit.end])
+    text = unit_text(parsed.facts, parsed.unit)
     counted = rf"[^\n=]*\b{labels[0]}(?:\.ne\(|\s*!=)[^\n]*\bsum\("
     names = [found[1] for found in re.finditer(rf"(?m)^\s*(\w+)\s*=(?!=){counted}", text)]
     divisors = "|".join([counted, *(rf"{name}\b" for name in names)])

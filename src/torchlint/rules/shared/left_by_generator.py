@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import after
+from torchlint.dryrun.source_text import unit_text
 from torchlint.dryrun.values import Event, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
@@ -26,7 +27,7 @@ def left_by_generator(view: View, code: int) -> Iterator[Report]:
     told: set[Event] = set()
     for first in backwards:
         parsed, text = first.site.parsed, first.site.text()
-        around = "".join(parsed.facts.lines[parsed.unit.start - 1 : parsed.unit.end])
+        around = unit_text(parsed.facts, parsed.unit)
         if not _ADVERSARIES.search(around) or _FREEZES.search(around) or "inputs" in text:
             continue
         for optimizer in view.optimizers():

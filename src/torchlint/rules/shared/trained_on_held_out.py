@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.source_text import Site, unit_text
 from torchlint.dryrun.values import Event, Loop
 from torchlint.rules.base import View
 from torchlint.rules.shared.surroundings import bound
@@ -97,9 +97,4 @@ def _around(trains: Loop, step: Event) -> list[Loop]:
 def _is_meant(step: Event, loop: Loop) -> bool:
     """Whether the function of the loop or of the step, or a file's name, speaks of what learns from held-out data on purpose."""
     sites = (loop.site, step.site, *(site for site in step.calls if site is not None))
-    return any(_ON_PURPOSE.search(_text_around(site.parsed)) or _ON_PURPOSE.search(site.path.rsplit("/", 1)[-1]) for site in sites)
-
-
-def _text_around(parsed: Parsed) -> str:
-    unit = parsed.unit
-    return "".join(parsed.facts.lines[unit.start - 1 : unit.end])
+    return any(_ON_PURPOSE.search(unit_text(site.parsed.facts, site.parsed.unit)) or _ON_PURPOSE.search(site.path.rsplit("/", 1)[-1]) for site in sites)
