@@ -361,3 +361,40 @@ def tune(model: nn.Module, loader):
 })
 def test_loops_that_freeze(code):
     holds(code)
+
+
+@table({
+    "207: a method of every module that is no forward": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5))
+
+    def forward(self, x):
+        return self.body(x)
+
+def device_of(module):
+    return next(module._named_members(lambda part: part.__dict__.items()))[1].device
+
+net = Net()
+net.load_state_dict(torch.load("net.pt", weights_only=True))
+with torch.no_grad():
+    print(device_of(net), net.get_output_embeddings(), net.set_adapter("first"))
+""",
+    "207: a method that is given an input": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5))
+
+    def forward(self, x):
+        return self.body(x)
+
+net = Net()
+net.load_state_dict(torch.load("net.pt", weights_only=True))
+with torch.no_grad():
+    print(net.get_image_features(torch.rand(2, 3)))  # <- 207
+""",
+})
+def test_methods_of_models_that_are_not_seen(code):
+    holds(code)

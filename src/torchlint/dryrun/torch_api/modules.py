@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from torchlint.catalogue.protocols import GROWS
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api.devices import type_name
@@ -36,6 +38,14 @@ REGISTERS = {
     "register_buffer": ("buffer", "tensor"),
     "register_parameter": ("parameter", "param"),
 }
+# Methods of every module that are no forward, besides those that are run here.
+_ASKS_ALONE = frozenset(
+    """get_submodule get_parameter get_buffer get_extra_state set_submodule set_extra_state _get_name _named_members _save_to_state_dict
+    _load_from_state_dict""".split()
+)
+# `get_output_embeddings()`, `print_trainable_parameters()`: what the methods of models that are not seen do by their names. (But
+# `get_image_features(batch)` runs the model.)
+_ASKS_OR_SETS = re.compile(r"_?(?:get|set|is|has|num|count|print|enable|disable|tie|resize|save|push|gradient_checkpointing)_")
 
 
 class Modules(ModuleParts):
@@ -98,7 +108,7 @@ class Modules(ModuleParts):
             return owner
         if name in ("forward", "__call__"):
             return self.call_module(owner, args, kwargs, node, direct=name == "forward")
-        if name in ("get_submodule", "get_parameter", "get_buffer", "get_extra_state"):  # nothing runs
+        if name in _ASKS_ALONE:  # nothing runs
             return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner)
         if name in GROWS:
             self.grown(owner, name, args, kwargs, node)
@@ -111,8 +121,10 @@ class Modules(ModuleParts):
         if name == "no_sync":
             return Instance(Ref("no_sync"), "context", self.site(node), args, kwargs)
         value = self.attribute(owner, name, node)
-        if isinstance(value, (Instance, Func, Opaque)):
-            return self.call_value(value, args, kwargs, node) if not isinstance(value, Opaque) else self.opaque_result(owner, name, args, kwargs, node)
+        if isinstance(value, (Instance, Func)):
+            return self.call_value(value, args, kwargs, node)
+        if _ASKS_OR_SETS.match(name) and all(isinstance(given, Const) for given in (*args, *kwargs.values())):
+            return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner)  # without an input there is no forward
         return self.opaque_result(owner, name, args, kwargs, node)
 
     def loss_method(self, owner: Instance, name: str, args, kwargs, node) -> Value:
