@@ -44,11 +44,12 @@ class Parsed:
         TooLong: it is longer, or nested deeper, than that, or libcst loses some of it.
     """
 
-    __slots__ = ("_parents", "_positions", "_texts", "body", "facts", "module", "shift", "unit")
+    __slots__ = ("_added", "_parents", "_positions", "_texts", "body", "facts", "module", "shift", "unit")
 
     def __init__(self, facts: FileFacts, unit: Unit):
         self.facts, self.unit = facts, unit
-        self.begin(parse(facts, unit))
+        module, self._added = parse(facts, unit)
+        self.begin(module)
         self.body = self.module.body[0].body.body if unit.indent else self.module.body
 
     def begin(self, module: cst.Module) -> None:
@@ -77,6 +78,7 @@ class Parsed:
             self.module._codegen(places)
             self._positions = places.found
         (row, column), (end_row, end_column) = self._positions[id(node)]
+        column, end_column = column - self._added.get(row, 0), end_column - self._added.get(end_row, 0)
         self.facts.seen.rows = True
         return Location(self.facts.path, row + self.shift, column + 1, end_row + self.shift, end_column + 1)
 
@@ -97,19 +99,42 @@ class Parsed:
         return found
 
 
-def parse(facts: FileFacts, unit: Unit) -> cst.Module:
-    """The tree of a unit.
+def parse(facts: FileFacts, unit: Unit) -> tuple[cst.Module, dict[int, int]]:
+    """The tree of a unit, and how many columns its rows have in the tree that they have not in the file.
 
     Raises:
         ParserSyntaxError: libcst cannot parse it.
         TooLong: it is longer, or nested deeper, than that, or libcst loses some of it.
     """
     text = text_of(facts, unit)
-    module = cst.parse_module(text)
+    added: dict[int, int] = {}
+    try:
+        module = cst.parse_module(text)
+    except cst.ParserSyntaxError:
+        text, added = _in_spaces(text)
+        if not added:
+            raise
+        module = cst.parse_module(text)
     # libcst leaves out such rows in front of a statement, so that what is below stands in other rows for it.
     if _ALONE.search(text) and module.code != text:
         raise RowsLost
-    return module
+    return module, added
+
+
+def _in_spaces(text: str) -> tuple[str, dict[int, int]]:
+    """A text whose rows begin with spaces alone, and what each row has more by that: Python counts a tab up to the next eighth column,
+    and libcst takes rows that stand in one column by tabs and by spaces for rows of different blocks."""
+    rows: list[str] = []
+    added: dict[int, int] = {}
+    for number, row in enumerate(text.split("\n"), 1):
+        rest = row.lstrip(" \t")
+        begins = row[: len(row) - len(rest)]
+        if "\t" in begins:
+            spaces = begins.expandtabs(8)
+            added[number] = len(spaces) - len(begins)
+            row = spaces + rest
+        rows.append(row)
+    return "\n".join(rows), added
 
 
 def unit_text(facts: FileFacts, unit: Unit) -> str:

@@ -58,3 +58,19 @@ def test_what_is_counted_in_haste_is_no_less(monkeypatch):
     for _ in range(500):
         text = "".join(draw.choices(["and ", "elif ", "for ", "ändern ", "else:", "x", "\n", "(", ".", "~", "await ", "not"], k=draw.randint(5, 60)))
         assert source_text._may_nest(text) == (len(source_text._NESTING.findall(text)) > 20)
+
+
+MIXED = "def train(net):\n        if net:\n    \t    b = net(1)\n    \t    c = (b,\n \t b)\n        return c\n"
+
+
+def test_what_begins_with_tabs_and_spaces_stands_where_it_is_written():
+    """Python takes four spaces and a tab for eight columns; libcst by itself does not parse that."""
+    compile(MIXED, "a.py", "exec")
+    with pytest.raises(cst.ParserSyntaxError):
+        cst.parse_module(MIXED)
+    lines = MIXED.splitlines(keepends=True)
+    parsed = Parsed(FileFacts("a.py", lines), Unit("train", 1, len(lines)))
+    for node in walk(parsed.module):
+        if isinstance(node, (cst.Name, cst.Integer)):
+            at = parsed.location(node)
+            assert lines[at.row - 1][at.column - 1 : at.end_column - 1] == node.value

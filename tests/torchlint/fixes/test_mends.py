@@ -596,3 +596,15 @@ def test_what_reduction_has_replaced(tmp_path):
         two = nn.L1Loss(reduction="none")
         three = nn.BCELoss(size_average=flag())
         """)
+
+
+def test_a_line_that_begins_with_spaces_and_a_tab(tmp_path):
+    before = """
+        import torch
+
+        def states(model, batches):
+                for batch in batches:
+            \t    with torch.cuda.amp.autocast():
+            \t        yield model(batch)
+        """
+    check(tmp_path, 708, before, before.replace('torch.cuda.amp.autocast()', 'torch.amp.autocast("cuda")'))
