@@ -398,3 +398,128 @@ with torch.no_grad():
 })
 def test_methods_of_models_that_are_not_seen(code):
     holds(code)
+
+
+@table({
+    "401: made where `out` is": """
+def mask(lengths):
+    longest = int(lengths.max())
+    ids = torch.arange(0, longest, out=torch.cuda.LongTensor(longest))
+    return ids < lengths.unsqueeze(1)
+
+print(mask(torch.tensor([3, 4]).cuda()))
+""",
+    "401: made on the CPU": """
+def mask(lengths):
+    longest = int(lengths.max())
+    ids = torch.arange(0, longest)
+    return ids < lengths.unsqueeze(1)  # <- 401
+
+print(mask(torch.tensor([3, 4]).cuda()))
+""",
+    "402: places in a list that is filled later": """
+class Halves(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 6)
+
+    def forward(self, inputs):
+        steps = inputs.size(0) + 1
+        means = [torch.empty(0)] * steps
+        for step in range(steps - 1):
+            means[step + 1], width = torch.chunk(self.layer(inputs[step]), 2, dim=1)
+        return torch.stack(means[1:])
+
+halves = Halves().cuda()
+""",
+    "402: a value in a list that stays": """
+class Halves(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 6)
+
+    def forward(self, inputs):
+        steps = inputs.size(0) + 1
+        means = [torch.zeros(2, 3)] * steps  # <- 402
+        for step in range(steps - 1):
+            means[step + 1], width = torch.chunk(self.layer(inputs[step]), 2, dim=1)
+        return torch.stack(means)
+
+halves = Halves().cuda()
+""",
+    "118: a layer without parameters": """
+class Learner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+        self.optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        self.squash = nn.LogSoftmax(dim=1)
+
+    def observe(self, x, y):
+        self.optimizer.zero_grad()
+        F.nll_loss(self.squash(self.net(x)), y).backward()
+        self.optimizer.step()
+""",
+    "118: a layer with parameters": """
+class Learner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+        self.optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        self.norm = nn.BatchNorm1d(3)  # <- 118
+
+    def observe(self, x, y):
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.norm(self.net(x)), y).backward()
+        self.optimizer.step()
+""",
+    "501: the parameters of the layers have a list of their own": """
+class Stacked(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks, weights = [], []
+        for _ in range(depth):
+            block = nn.Linear(3, 3)
+            self.blocks.append(block)
+            weights.extend(block.parameters())
+        self.weights = nn.ParameterList(weights)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+print(Stacked(3)(torch.rand(2, 3)))
+""",
+    "904: taken in each turn, it is the last anyway": """
+def fit(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in loader:
+        state = model.state_dict()
+        loss = F.mse_loss(model(x), x) + sum(value.abs().sum() for value in state.values())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return state
+
+fit(nn.Linear(3, 3), torch.rand(4, 2, 3))
+""",
+    "904: taken where the loss is less": """
+def fit(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    least = 1e9
+    for x in loader:
+        loss = F.mse_loss(model(x), x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if loss.item() < least:
+            least = loss.item()
+            state = model.state_dict()  # <- 904
+    return state
+
+fit(nn.Linear(3, 3), torch.rand(4, 2, 3))
+""",
+})
+def test_what_a_reading_called_false(code):
+    holds(code)

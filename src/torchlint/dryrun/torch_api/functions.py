@@ -45,7 +45,7 @@ class TorchFunctions:
             if name.startswith("torch.cuda."):
                 made.traits["device"] = "cuda"
                 del made.traits["made"]
-            elif "device" not in kwargs and (name.startswith("torch.sparse.") or self.made_beside(last, args, kwargs)):
+            elif "out" in kwargs or "device" not in kwargs and (name.startswith("torch.sparse.") or self.made_beside(last, args, kwargs)):
                 made.traits.pop("device", None)
                 made.traits.pop("made", None)
             return made

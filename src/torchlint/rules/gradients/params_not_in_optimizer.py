@@ -114,9 +114,16 @@ def _brings_parameters(value: Value) -> bool:
 def _has_parameters(alt: Value) -> bool:
     if isinstance(alt, Tensor):
         return bool(alt.traits.get("param") and alt.traits.get("leaf"))
-    return isinstance(alt, Instance) and alt.kind == "module" and not alt.type.startswith(
-        ("torch.nn.Dropout", "torch.nn.ReLU", "torch.nn.Identity", "torch.nn.Softmax", "torch.nn.Sigmoid", "torch.nn.Tanh", "torch.nn.Flatten")
-    )
+    if not isinstance(alt, Instance) or alt.kind != "module":
+        return False
+    return not alt.type.startswith("torch.nn.") or alt.type.rsplit(".", 1)[-1].startswith(_WITH_PARAMETERS)
+
+
+# What the layers of torch begin with that have parameters, or may hold layers that have.
+_WITH_PARAMETERS = (
+    "Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "Batch", "SyncBatch", "Layer", "Group", "Instance", "RMSNorm", "Multihead",
+    "Transformer", "Bilinear", "PReLU", "Lazy", "AdaptiveLog", "Sequential", "Module", "Parameter", "DataParallel",
+)  # fmt: skip
 
 
 def _used(view: View, change: Event) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import unit_text
 from torchlint.dryrun.values import Class, Dict, Event, Instance, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, insert_after, insert_before, replace
@@ -113,9 +114,22 @@ def _used(owner: Instance, name: str) -> bool:
         if isinstance(cls, Class):
             if {"__setattr__", "parameters", "_apply"} & cls.cf.methods.keys() or any(_hands_out(unit, key, name) for key, unit in cls.cf.methods.items()):
                 return False
+            if _registers_parameters(cls):
+                return False
             if any(name in unit.words for key, unit in cls.cf.methods.items() if key != "__init__"):
                 return True
     return False
+
+
+def _registers_parameters(cls: Class) -> bool:
+    """Whether a class has the parameters of layers under a name of their own: `nn.ParameterList(...)` of `layer.parameters()`."""
+    units = cls.cf.methods.values()
+    if not any(unit.words & {"ParameterList", "register_parameter"} for unit in units):
+        return False
+    return any("parameters" in unit.words and _OF_A_LAYER.search(unit_text(cls.facts, unit)) for unit in units)
+
+
+_OF_A_LAYER = re.compile(r"\b(?!self\b|super\b)\w+(?:\[[^]]*\])?\.parameters\(\)")
 
 
 def _hands_out(unit: Unit, method: str, name: str) -> bool:

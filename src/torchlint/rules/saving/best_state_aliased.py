@@ -24,8 +24,8 @@ def check(view: View) -> Iterator[Report]:
     """`best = model.state_dict()` in the training loop, read again after it."""
     told = set()
     for event in view.of("assign"):
-        if not event.loops:
-            continue
+        if not event.loops or not event.guards and isinstance(event.target, cst.Name):
+            continue  # taken anew in each turn, it is the last state, whoever goes on changing it
         for value in _with_items(view, event):
             model = _aliased(view, event, value)
             if model is None or not _trains_on(view, event, model):

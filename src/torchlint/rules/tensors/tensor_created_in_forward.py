@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ def check(view: View) -> Iterator[Report]:
         if asks_for_gpu(made.sites["made"]) or moved_on_a_path(made) or _stays_on_cpu(view, root):
             continue
         site = made.sites["made"]
+        if _holds_a_place(site):
+            continue
         related = [(event.site, "it meets the input here")] if event.site.node is not site.node else []
         yield Report(CODE, site, {"call": view.call_text(site)}, related, _mend(view, event, site))
 
@@ -58,6 +61,17 @@ def _mend(view: View, event: Event, site: Site) -> Mend | None:
 _FACTORIES = frozenset(
     "zeros ones empty full rand randn randint randperm arange linspace logspace eye tensor".split()
 )
+
+
+def _holds_a_place(site: Site) -> bool:
+    """Whether a tensor of no elements stands in a list that is filled later: `states = [torch.empty(0)] * steps`."""
+    if not _NO_ELEMENTS.search(site.text()):
+        return False
+    around = list(itertools.islice(site.parsed.around(site.node), 3))
+    return len(around) == 3 and isinstance(around[1], cst.List) and isinstance(around[2], cst.BinaryOperation) and isinstance(around[2].operator, cst.Multiply)
+
+
+_NO_ELEMENTS = re.compile(r"\(\s*(?:0|\[\s*\])\s*[,)]")
 
 
 def _of_module(root: Func) -> bool:
