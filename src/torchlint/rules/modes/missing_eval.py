@@ -14,6 +14,7 @@ from torchlint.rules.shared.held_out import goes_over_held_out, measures, traine
 from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file
 from torchlint.rules.shared.measured import is_judged_once, is_measured
 from torchlint.rules.shared.readouts import adds_up, comes_from, read_out
+from torchlint.rules.shared.single_choices import chooses_for_one
 from torchlint.rules.shared.thrown_away import thrown_away
 
 CODE = 201
@@ -152,7 +153,7 @@ def _inner(view: View, event: Event) -> bool:
     """Whether the call stands inside another module's forward, or takes part in training: a reference or a teacher for the
     loss of the same iteration."""
     in_step = any(backward.loops and backward.loops[-1] in event.loops for backward in view.of("backward"))
-    if in_step and not _now_and_then(view, event) and not is_measured(view, event):
+    if in_step and not _now_and_then(view, event) and not is_measured(view, event) and not chooses_for_one(view, event):
         return True  # part of each step: a teacher, rewards of a rollout, samples for the discriminator
     return bool(event.get("inside")) or not isinstance(event.subject, (Instance, Opaque)) or any(
         event in backward.flows for backward in view.of("backward", "autograd.grad")

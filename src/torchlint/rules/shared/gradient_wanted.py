@@ -11,6 +11,8 @@ from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Event, Instance, Tensor, Value, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.held_out import goes_over_held_out
+from torchlint.rules.shared.surroundings import read
 from torchlint.sieve.facts import Unit
 
 _GRADIENT_WORDS = frozenset(
@@ -51,9 +53,28 @@ def gradient_wanted(view: View, event: Event, shown: bool) -> bool:
     if "grad" in wanted and _only_shows_gradients(unit, event.site.parsed.facts.lines):
         wanted -= {"grad"}
     lines = (_FIRST_STATE.sub("", line.split("#", 1)[0]) for line in event.site.parsed.facts.lines)
-    if "requires_grad_" in wanted and not any(map(_SWITCHED_ON.search, lines)):
+    if "requires_grad_" in wanted and (not any(map(_SWITCHED_ON.search, lines)) or _switched_on_for_others(event)):
         wanted -= {"requires_grad_"}
     return inner or bool(wanted)
+
+
+_SWITCHES = re.compile(r"([\w.]*\w)?\.requires_grad_\b(?!\((?:requires_grad\s*=\s*)?False\))")
+
+
+def _switched_on_for_others(event: Event) -> bool:
+    """Whether a loop over held-out data has no word of gradients, nor the name of anything that its function switches them on for, but of
+    the model itself: the weights that another part thaws, the noise of another step."""
+    loop = event.loops[-1].site if event.loops else None
+    func = getattr(event.site.node, "func", None)
+    if loop is None or func is None or loop.parsed is not event.site.parsed or not goes_over_held_out(event):
+        return False
+    words = read(loop.node)
+    if words & _GRADIENT_WORDS:
+        return False
+    unit, model = loop.parsed.unit, loop.parsed.text(func)
+    lines = (line.split("#", 1)[0] for line in event.site.parsed.facts.lines[unit.start - 1 : unit.end])
+    switched = {found[1] for line in lines for found in _SWITCHES.finditer(line)} - {model}
+    return all(name is not None and words.isdisjoint(name.split(".")) for name in switched)
 
 
 def _only_in_inner_functions(event: Event, words: frozenset[str]) -> bool:

@@ -133,7 +133,7 @@ def only_shown_off(view: View, event: Event) -> bool:
 def beside_training(view: View, event: Event) -> bool:
     """Whether a model that a loop trains is asked there once more, apart from the step, by somebody who only looks at it."""
     steps = [step for step in view.of("backward", "autograd.grad") if event.loops and event.loops[0] in step.loops]
-    if not steps or not _is_model(event.subject) or not (trained(view, event.subject) or _asked_for_gradients(view, event.subject)) or any(map(_comes_from_nowhere, view.of("backward"))):
+    if not steps or not _is_model(event.subject) or not (trained(view, event.subject) or _asked_for_gradients(view, event.subject)) or not _sets_its_mode(view, event) and any(map(_comes_from_nowhere, view.of("backward"))):
         return False
     learns = [flow for step in steps for flow in step.flows if flow.kind == "forward" and not flow.get("inside")]
     if any(flow.site == event.site for flow in learns):
@@ -146,6 +146,16 @@ def beside_training(view: View, event: Event) -> bool:
 def _asked_for_gradients(view: View, model: Value) -> bool:
     """Whether a model is trained by gradients that are asked for, `autograd.grad(loss, policy.parameters())`, as a step by hand does."""
     return any(flow.subject is model for step in view.of("autograd.grad") for flow in step.flows if flow.kind == "forward")
+
+
+def _sets_its_mode(view: View, event: Event) -> bool:
+    """Whether a function that goes backward through nothing puts the model in evaluation mode itself: what is asked then is no loss of
+    the training, whatever that is made of."""
+    mode, unit = event.mode_site, event.site.parsed.unit
+    itself = event.mode is False and mode is not None and mode.parsed.unit is unit and mode.location().row < event.site.location().row
+    if not itself or unit.name == "<module>" or unit.words & {"backward", "autograd"}:
+        return False
+    return not any(step.site.parsed.unit is unit for step in view.of("backward", "autograd.grad", "optimizer.step"))
 
 
 def _comes_from_nowhere(step: Event) -> bool:

@@ -372,3 +372,42 @@ def train(nodes, masked, labels, edges, args):
 })
 def test_a_loss_that_conditions_add_to(code):
     holds(code)
+
+
+BESIDE_A_LOSS_FROM_NOWHERE = """
+from regularizers import penalty_of_the_day
+
+def train_one_epoch(model, loader, optimizer):
+    model.train()
+    for x in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), x).backward()
+        {more}
+        optimizer.step()
+
+
+def show(model, samples, writer, epoch):
+    {mode}
+    pictures = model(samples){mark}
+    writer.add_images("reconstructed", torch.cat((samples, pictures)), epoch)
+    {behind}
+
+
+def main(loader, samples, writer):
+    model = nn.Sequential(nn.Linear(8, 4), nn.Dropout(0.1), nn.Linear(4, 8))
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(20):
+        train_one_epoch(model, loader, optimizer)
+        show(model, samples, writer, epoch)
+"""
+UNSEEN = "penalty_of_the_day().backward()"
+
+
+@table({
+    "a function that sets the mode": BESIDE_A_LOSS_FROM_NOWHERE.format(more=UNSEEN, mode="model.eval()", mark="  # <- 202", behind=""),
+    "in training mode, it may be where that loss is from": BESIDE_A_LOSS_FROM_NOWHERE.format(more=UNSEEN, mode="", mark="", behind=""),
+    "it goes backward itself": BESIDE_A_LOSS_FROM_NOWHERE.format(more=UNSEEN, mode="model.eval()", mark="", behind="penalty_of_the_day().backward()"),
+    "somebody else is given the pictures": BESIDE_A_LOSS_FROM_NOWHERE.format(more=UNSEEN, mode="model.eval()", mark="", behind="penalty_of_the_day(pictures)"),
+})
+def test_beside_a_loss_from_nowhere(code):
+    holds(code)
