@@ -456,7 +456,7 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
             # What is sent backward has a graph, whatever made it: the call raises without one.
             if backward.subject is alt or computed_from(alt, backward.subject):
                 return backward
-            if not may_learn or alt not in backward.parts and not any(computed_from(alt, loss) for loss in _losses_in(backward)):
+            if not may_learn or alt not in backward.parts and not any(computed_from(alt, loss) for loss in (*_losses_in(backward), *_terms_in(alt, backward))):
                 continue
             if not _divides(backward, alt):
                 return backward
@@ -486,6 +486,16 @@ def _of_a_library(module: Value) -> bool:
     if isinstance(module, Instance):
         return module.cls is None and not module.type.startswith("torch.")
     return type(module) is Opaque and module.source == "call" and "." in module.name
+
+
+def _terms_in(alt: Value, backward: Event) -> Iterator[Value]:
+    """What a number is computed of with a graph, and the loss as well: `distance = real - fake` beside `(fake - real + penalty).backward()`."""
+    if not isinstance(alt, Tensor) or alt.source != "op" or alt.traits.get("graph") is not True or not alt.traits.get("number"):
+        return
+    cut = [part for part in alt.parts if isinstance(part, Tensor) and part.traits.get("graph") is False]
+    for part in alt.parts & backward.parts:
+        if isinstance(part, Tensor) and part.flows and part.traits.get("graph") is True and not any(part in other.parts for other in cut):
+            yield part
 
 
 def _losses_in(backward: Event) -> Iterator[Value]:

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.values import Event, Func, Instance, Loop, Opaque, Ref, number, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.shares_of_epochs import are_shares
 
 CODE = 111
 # Where each schedule is told its length: the argument's place and name.
@@ -51,7 +52,7 @@ def check(view: View) -> Iterator[Report]:
             yield from _each_loss(view, created, scheduler)
             continue
         if scheduler.type.rsplit(".", 1)[-1] in _DECAYS:
-            yield from _worn_off(view, created, scheduler)
+            yield from _worn_off(view, created, scheduler) if _calls_until_low(view, scheduler) is not None else _by_shares(view, created, scheduler)
             continue
         if scheduler.type.endswith(".LambdaLR"):
             yield from _by_a_function(view, created, scheduler)
@@ -101,6 +102,23 @@ def _by_a_function(view: View, created: Event, scheduler: Instance) -> Iterator[
         divides = [end for outer in step.loops[:-1] for end in sorted(_ends(outer)) if _is_divided_by(text, end)]
         if divides:
             yield from _per_batch(view, created, step, divides[0], optimizer_steps)
+            return
+
+
+def _by_shares(view: View, created: Event, scheduler: Instance) -> Iterator[Report]:
+    """Marks at a half and three quarters of the epochs, say, that are counted for each batch."""
+    name = "milestones" if scheduler.type.endswith(".MultiStepLR") else "step_size"
+    written = _written_argument(created, 1, name) if scheduler.type.endswith("StepLR") else None
+    if written is None:
+        return
+    optimizer_steps = [step for step in view.steps() if set(real(step.subject)) & set(real(created.optimizer))]
+    for step in view.of("scheduler.step"):
+        if real(step.subject) != (scheduler,) or step.args or len(step.loops) < 2 or not _head(step.loops[-1]) or _FEW.search(_head(step.loops[-1])):
+            continue
+        counted = [end for outer in step.loops[:-1] if not outer.once for end in sorted(_ends(outer)) if re.fullmatch(r"[A-Za-z_][\w.]*", end)]
+        shares = [end for end in counted if are_shares(view, created.site.parsed, written, scheduler.arg(1, name), end)]
+        if shares:
+            yield from _per_batch(view, created, step, shares[0], optimizer_steps, created.site.parsed.text(written))
             return
 
 
@@ -170,9 +188,8 @@ def _until_a_thousandth(gamma: float) -> int:
 def _given(created: Event, scheduler: Instance, position: int, name: str) -> tuple[str, str]:
     """The source of the length as it is written, and with what it was computed from."""
     node = created.site.node
-    found = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == name]
-    found += [arg.value for arg in node.args[position : position + 1] if arg.keyword is None and not arg.star]
-    text = created.site.parsed.text(found[0]) if found else ""
+    found = _written_argument(created, position, name)
+    text = created.site.parsed.text(found) if found is not None else ""
     words = [text]
     value = scheduler.arg(position, name)
     for alt in real(value) if isinstance(value, Opaque) else ():
@@ -188,7 +205,17 @@ def _given(created: Event, scheduler: Instance, position: int, name: str) -> tup
     return text, " ".join(words)
 
 
-def _per_batch(view: View, created: Event, step: Event, text: str, optimizer_steps: list[Event]) -> Iterator[Report]:
+def _written_argument(created: Event, position: int, name: str) -> cst.BaseExpression | None:
+    """An argument of the constructor, as it is written."""
+    args = created.site.node.args
+    found = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == name]
+    found += [arg.value for arg in args[position : position + 1] if arg.keyword is None and not arg.star]
+    return found[0] if found else None
+
+
+def _per_batch(
+    view: View, created: Event, step: Event, text: str, optimizer_steps: list[Event], shown: str | None = None
+) -> Iterator[Report]:
     """T_max is the number of epochs, and the step comes with each batch."""
     if (
         len(step.loops) < 2
@@ -201,7 +228,7 @@ def _per_batch(view: View, created: Event, step: Event, text: str, optimizer_ste
             roles = {
                 "call": view.call_text(step.site),
                 "scheduler": _name(created),
-                "length": text,
+                "length": shown or text,
                 "unit": "epochs",
                 "each": "batch",
             }
@@ -209,7 +236,7 @@ def _per_batch(view: View, created: Event, step: Event, text: str, optimizer_ste
                 CODE,
                 step.site,
                 roles,
-                [(created.site, "told how many epochs there are"), (step.loops[-1].site, "stepped in this loop")],
+                [(created.site, "told how many epochs there are" if shown is None else "told after how many epochs"), (step.loops[-1].site, "stepped in this loop")],
             )
             return
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.values import Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.accumulation import by_engine, every_so_often, in_accumulate, length_of, only_gradients
+from torchlint.rules.shared.cleared_in_turns import cleared_in_turns
 from torchlint.rules.shared.computed_in_vain import in_vain
 
 CODE = 102
@@ -26,6 +27,7 @@ def check(view: View) -> Iterator[Report]:
     yield from _every_so_often(view)
     yield from _under_accumulate(view)
     yield from in_vain(view, CODE)
+    yield from cleared_in_turns(view, CODE)
 
 
 def _every_so_often(view: View) -> Iterator[Report]:
