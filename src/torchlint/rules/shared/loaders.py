@@ -74,14 +74,16 @@ _READS = frozenset({"parse_args", "parse_known_args"})
 
 
 def _is_one_by_default(text: str, option: str) -> bool:
+    """Whether each parser of a file that has an option says so: one may be for training, and another for tests."""
+    defaults = []
     for node in ast.walk(tree_of(text)):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
             given = {keyword.arg: getattr(keyword.value, "value", None) for keyword in node.keywords}
             flags = [getattr(arg, "value", "") for arg in node.args]
             names = [given["dest"]] if "dest" in given else [str(flag).lstrip("-").replace("-", "_") for flag in flags]
-            if option in names and given.get("default") == 1:
-                return True
-    return False
+            if option in names:
+                defaults.append(given.get("default"))
+    return bool(defaults) and all(default == 1 for default in defaults)
 
 
 def workers(loader: Instance) -> int | None:

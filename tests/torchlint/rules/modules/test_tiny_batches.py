@@ -109,9 +109,10 @@ def main(data):
 
 
 def test_the_options_are_read_in_another_file(tmp_path):
-    train, rows = tmp_path / "train.py", [16]
-    for size, told in ((1, rows), (16, [])):
-        (tmp_path / "options.py").write_text(_OPTIONS.format(size=size))
+    train, one = tmp_path / "train.py", _OPTIONS.format(size=1)
+    of_tests = _OPTIONS.format(size=1).replace("read_options", "read_options_of_tests")
+    for options, told in ((one, [16]), (_OPTIONS.format(size=16), []), (of_tests + _OPTIONS.format(size=16), [])):
+        (tmp_path / "options.py").write_text(options)
         train.write_text(_TRAIN)
         findings = Engine(RULES).check(str(train), _TRAIN).findings
         assert [finding.location.row for finding in findings if finding.number == 518] == told
