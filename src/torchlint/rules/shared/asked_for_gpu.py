@@ -31,6 +31,7 @@ _COUNTED = re.compile(
     rf"(?P<owner>(?:self\.)?{_ARGS}\.)(?P<name>(?:n|num|n_|num_)?gpus?(?:_?(?:id|num|count))?|device(?:_?id)?)"
     r"(?P<given>\s*(?:>\s*0|>=\s*[01]|!=\s*0|>\s*-\s*1|!=\s*-\s*1))(?P<not>)", re.IGNORECASE
 )
+_FOR_THE_CPU = re.compile(r"no_?|disable|(?:use_?)?cpu$", re.IGNORECASE)
 _OF_OPTION = re.compile(rf"(?<![\w.])(?:self\.)?{_ARGS}\.({_FLAG})\b", re.IGNORECASE)
 
 _A_GPU = re.compile(r"f?[\"']cuda\b")
@@ -257,6 +258,8 @@ def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:
     made_of = [_OF_OPTION.search(value) for value in values]
     options = {found[1] for found in made_of if found is not None} if values else {name}
     off = rf"not\s+{full}|{full}\s+is\s+None|{full}\s*(?:==\s*-?\s*[01]|<=?\s*[01])"
+    if _FOR_THE_CPU.match(name):
+        off += rf"|{full}"
     ends = re.compile(rf"\bassert\b[^\n]*\b{full}\b|\bif\s+(?:{off})\s*:\s*(?:raise\b|exit\(|sys\.exit\(|return\b)")
     argument = _ARGUMENTS[asked.re]
     return (

@@ -158,7 +158,7 @@ def _hidden(view: View, event: Event) -> bool:
     """Whether the program, or a file that it imports, says which GPUs there are, or where its models are made."""
     facts = event.site.parsed.facts
     run = {id(other.site.parsed.facts): other.site.parsed.facts for other in view.run.graph.events if other.site is not None}
-    if any(_HIDES_GPUS.search(line) for file in (facts, *run.values()) for line in file.lines):
+    if any(_HIDES_GPUS.search(line.split("#", 1)[0]) for file in (facts, *run.values()) for line in file.lines):
         return True
     imported = set(_WORD.findall("".join(line for line in facts.lines if "import" in line)))
     project = view.run.world.project_of(facts.path)

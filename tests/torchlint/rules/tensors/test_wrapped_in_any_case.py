@@ -61,6 +61,7 @@ else:
     "how many is an option": program(wrap="if args.n_gpu > 1:", switch=f'{SWITCH}\nparser.add_argument("--n_gpu", type=int, default=1)'),
     "asked for by another option": program(wrap="if args.parallel:", switch=f'{SWITCH}\nparser.add_argument("--parallel", action="store_true")'),
     "of the device": program(wrap='if device.type == "cuda":'),
+    "a comment alone": program(made=f'# os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n{MADE}', told=True),
     "where one alone is seen": program(made=f'os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n{MADE}'),
     "the machine says": program(made='device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'),
     "moved besides": program(after="model.cuda()"),
