@@ -284,7 +284,8 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     921: ((_any("compile"),),),
     923: ((_any("time perf_counter monotonic default_timer"),),),
     931: ((_any("manual_seed"),),),
-    932: ((_any("benchmark deterministic"),),),  # one may stand under a condition, the other elsewhere
+    # One may stand under a condition, the other elsewhere; of Lightning's trainer they are keywords.
+    932: ((_any("benchmark deterministic"),), (_any("Trainer"), _any("fit"))),
     933: ((_any("CUBLAS_WORKSPACE_CONFIG environ"), _any("backward")),),
     934: ((_any("use_deterministic_algorithms"),), (_any("AvgPool3d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool2d histc grid_sample ctc_loss CTCLoss"
                                                    " FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d ReflectionPad1d"

@@ -52,9 +52,10 @@ _UNLESS_GIVEN = (
 def _loader_of(view: View, given: Value) -> Instance | None:
     """The loader of a batch that a model is called with; of a dict, the one that all that is known of it came from."""
     alts = real(given)
-    if len(alts) != 1 or not isinstance(alts[0], Dict):
-        return loader_of(given)
-    loaders = {loader_of(item) for item in view.run.known_items(alts[0])}
+    if len(alts) == 1 and isinstance(alts[0], Dict):
+        loaders = {loader_of(item) for item in view.run.known_items(alts[0])}
+    else:  # `if args.cuda: x = x.cuda()`: it comes from the same loader on both ways
+        loaders = {loader_of(alt) for alt in alts}
     return loaders.pop() if len(loaders) == 1 else None
 
 

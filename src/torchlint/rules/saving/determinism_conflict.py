@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import happens_after
-from torchlint.dryrun.values import Event, boolean
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Const, Event, Value, boolean
 from torchlint.rules.base import Report, View
 
 CODE = 932
+_TRAINERS = frozenset(
+    f"{package}.{name}" for package in ("pytorch_lightning", "lightning", "lightning.pytorch") for name in ("Trainer", "trainer.Trainer", "trainer.trainer.Trainer")
+)
+CALLS = _TRAINERS
 _BENCHMARK, _DETERMINISTIC = "torch.backends.cudnn.benchmark", "torch.backends.cudnn.deterministic"
 
 
@@ -19,6 +26,26 @@ def check(view: View) -> Iterator[Report]:
         for event in _set(view, _BENCHMARK):
             if _always(event, asked) and _stays(asked, _DETERMINISTIC) and _stays(event, _BENCHMARK) and _meet(asked, event):
                 yield Report(CODE, event.site, {}, [(asked.site, "determinism is asked for here")])
+    for event in view.of("call"):
+        if event.name in _TRAINERS and all(_on(event.kwargs.get(name)) for name in ("benchmark", "deterministic")):
+            yield Report(CODE, _argument(event.site, "benchmark"), {}, [], words=_OF_A_TRAINER)
+
+
+_OF_A_TRAINER = (
+    "`benchmark=True` lets cuDNN time several algorithms and take the fastest, which may be another one in each run, though `deterministic=True` asks for equal results",
+    "leave `benchmark` out, or set it to `False`, where runs are to be the same",
+)
+
+
+def _on(value: Value | None) -> bool:
+    """Whether it is asked for, and not that it be warned of alone: `deterministic="warn"`."""
+    return isinstance(value, Const) and value.value is True
+
+
+def _argument(call: Site, name: str) -> Site:
+    """Where an argument stands, if it is written in the call."""
+    args = call.node.args if isinstance(call.node, cst.Call) else ()
+    return next((Site(call.parsed, arg) for arg in args if arg.keyword is not None and arg.keyword.value == name), call)
 
 
 def _set(view: View, name: str) -> list[Event]:

@@ -31,6 +31,7 @@ _COUNTED = re.compile(
     rf"(?P<owner>(?:self\.)?{_ARGS}\.)(?P<name>(?:n|num|n_|num_)?gpus?(?:_?(?:id|num|count))?|device(?:_?id)?)"
     r"(?P<given>\s*(?:>\s*0|>=\s*[01]|!=\s*0|>\s*-\s*1|!=\s*-\s*1))(?P<not>)", re.IGNORECASE
 )
+_FOR_THE_CPU = re.compile(r"no_?|disable|(?:use_?)?cpu$", re.IGNORECASE)
 _OF_OPTION = re.compile(rf"(?<![\w.])(?:self\.)?{_ARGS}\.({_FLAG})\b", re.IGNORECASE)
 
 _A_GPU = re.compile(r"f?[\"']cuda\b")
@@ -109,11 +110,26 @@ def _chosen_by(device: Any) -> tuple[Site, frozenset[tuple[str, bool]]] | None:
     if not isinstance(chosen, cst.IfExp):
         return None
     text = device.site.parsed.text
-    of_gpu = [_A_GPU.match(text(part)) is not None for part in (chosen.body, chosen.orelse)]
-    of_cpu = [_THE_CPU.fullmatch(text(part)) is not None for part in (chosen.body, chosen.orelse)]
-    if of_gpu.count(True) != 1 or of_gpu != of_cpu[::-1]:
-        return None
-    return device.site, _asked_of_options([(text(chosen.test), of_gpu[0])])
+    conditions = _choosing(text(chosen.test), text(chosen.body), text(chosen.orelse))
+    return (device.site, conditions) if conditions is not None else None
+
+
+def _choosing(test: str, body: str, orelse: str) -> frozenset[tuple[str, bool]] | None:
+    """The conditions that choose a GPU instead of the CPU."""
+    of_gpu = [_A_GPU.match(text) is not None for text in (body, orelse)]
+    of_cpu = [_THE_CPU.fullmatch(text) is not None for text in (body, orelse)]
+    return _asked_of_options([(test, of_gpu[0])]) if of_gpu.count(True) == 1 and of_gpu == of_cpu[::-1] else None
+
+
+def option_of_choice(view: View, site: Site, test: str, body: str, orelse: str) -> str | None:
+    """The option that chooses between two devices, by the words of the choice: as the words that say when it is the CPU."""
+    conditions = _choosing(test, body, orelse)
+    return _option_of(view, site, conditions) if conditions is not None else None
+
+
+def option_of_conditions(view: View, site: Site, conditions: frozenset[tuple[str, bool]]) -> str | None:
+    """The one option that conditions ask for the GPU: as the words that say when they do not hold."""
+    return _option_of(view, site, _asked_of_options(map(_closed, conditions)))
 
 
 def _asked_or_chosen(view: View, device: Any, site: Site) -> str | None:
@@ -242,6 +258,8 @@ def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:
     made_of = [_OF_OPTION.search(value) for value in values]
     options = {found[1] for found in made_of if found is not None} if values else {name}
     off = rf"not\s+{full}|{full}\s+is\s+None|{full}\s*(?:==\s*-?\s*[01]|<=?\s*[01])"
+    if _FOR_THE_CPU.match(name):
+        off += rf"|{full}"
     ends = re.compile(rf"\bassert\b[^\n]*\b{full}\b|\bif\s+(?:{off})\s*:\s*(?:raise\b|exit\(|sys\.exit\(|return\b)")
     argument = _ARGUMENTS[asked.re]
     return (

@@ -63,17 +63,27 @@ def option(loader: Instance, name: str) -> Value | None:
 
 
 def one_by_default(site: Site, size: Value) -> bool:
-    """Whether a size is an option of the command line, of which the file says that it is 1."""
+    """Whether a size is an option of the command line, of which the file says that it is 1, or the one that reads the command line."""
     if type(size) is not Opaque or size.source != "attr":
         return False
-    for node in ast.walk(tree_of(text_of(site.parsed))):
+    read = size.origin.site if isinstance(size.origin, Opaque) and size.origin.source == "call" and size.origin.name in _READS else None
+    return any(_is_one_by_default(text_of(parsed), size.name) for parsed in {site.parsed, *([read.parsed] if read is not None else [])})
+
+
+_READS = frozenset({"parse_args", "parse_known_args"})
+
+
+def _is_one_by_default(text: str, option: str) -> bool:
+    """Whether each parser of a file that has an option says so: one may be for training, and another for tests."""
+    defaults = []
+    for node in ast.walk(tree_of(text)):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
             given = {keyword.arg: getattr(keyword.value, "value", None) for keyword in node.keywords}
             flags = [getattr(arg, "value", "") for arg in node.args]
             names = [given["dest"]] if "dest" in given else [str(flag).lstrip("-").replace("-", "_") for flag in flags]
-            if size.name in names and given.get("default") == 1:
-                return True
-    return False
+            if option in names:
+                defaults.append(given.get("default"))
+    return bool(defaults) and all(default == 1 for default in defaults)
 
 
 def workers(loader: Instance) -> int | None:

@@ -26,6 +26,7 @@ from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_i
 from torchlint.rules.shared.states_left_behind import states_left_behind
 from torchlint.rules.shared.tensors_of_images import tensor_of_image
 from torchlint.rules.shared.torchsummaries import summaries_of_the_cpu
+from torchlint.rules.shared.wrapped_in_any_case import wrapped_in_any_case
 
 CODE = 401
 CALLS = frozenset({"[]="}) | PACKS
@@ -36,7 +37,7 @@ _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever t
 def check(view: View) -> Iterator[Report]:
     """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
     reports = [*_meetings(view), *_models_left_behind(view), *_wrapped(view), *_asked_for_one(view), *_states_left_behind(view)]
-    reports += [*_summaries(view), *_packed(view)]
+    reports += [*_summaries(view), *_packed(view), *_wrapped_in_any_case(view)]
     if reports and not _defaults_changed(view):
         yield from reports
 
@@ -207,6 +208,16 @@ def _wrapped(view: View) -> Iterator[Report]:
             f"move it first: `{name}.cuda()`",
         )
         yield Report(CODE, event.site, {}, [(wrap.site, "wrapped here")], words=words)
+
+
+def _wrapped_in_any_case(view: View) -> Iterator[Report]:
+    for event, case in wrapped_in_any_case(view):
+        words = (
+            f"{case}, what `{view.call_text(event.site)}` wraps is left on the CPU, and its call raises wherever there are several GPUs: "
+            "`DataParallel` asks that the weights be on the first of them",
+            "wrap it only where the GPU is asked for, too",
+        )
+        yield Report(CODE, event.site, {}, [], words=words)
 
 
 def _summaries(view: View) -> Iterator[Report]:

@@ -1,6 +1,7 @@
 """518: batches of one sample by an option's default, and batches that are dicts."""
 
-from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.dryrun.support import RULES, holds, table
+from torchlint.engine import Engine
 
 _NET = """
 import argparse
@@ -72,4 +73,74 @@ def train(data, more, device):
 """,
 })
 def test_batches_of_one(code):
+    holds(code)
+
+
+_OPTIONS = """
+import argparse
+
+
+def read_options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch_size", type=int, default={size})
+    parser.add_argument("--no_cuda", action="store_true")
+    options = parser.parse_args()
+    options.name = "run"
+    return options
+"""
+_TRAIN = """import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader
+from options import read_options
+
+
+def main(data):
+    options = read_options()
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.LazyLinear(2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for images, labels in DataLoader(data, batch_size=options.batch_size, shuffle=True):
+        if not options.no_cuda:
+            images, labels = images.cuda(), labels.cuda()
+        optimizer.zero_grad()
+        F.cross_entropy(net(images), labels).backward()
+        optimizer.step()
+"""
+
+
+def test_the_options_are_read_in_another_file(tmp_path):
+    train, one = tmp_path / "train.py", _OPTIONS.format(size=1)
+    of_tests = _OPTIONS.format(size=1).replace("read_options", "read_options_of_tests")
+    for options, told in ((one, [16]), (_OPTIONS.format(size=16), []), (of_tests + _OPTIONS.format(size=16), [])):
+        (tmp_path / "options.py").write_text(options)
+        train.write_text(_TRAIN)
+        findings = Engine(RULES).check(str(train), _TRAIN).findings
+        assert [finding.location.row for finding in findings if finding.number == 518] == told
+
+
+@table({
+    "moved where there is a GPU": _NET + """
+def train(data, cuda):
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for images, labels in DataLoader(data, shuffle=True):
+        if cuda:
+            images, labels = images.cuda(), labels.cuda()
+        optimizer.zero_grad()
+        F.cross_entropy(net(images), labels).backward()  # <- 518
+        optimizer.step()
+""",
+    "or of another loader": _NET + """
+def train(data, more, swap):
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for (images, labels), (others, _) in zip(DataLoader(data, shuffle=True), DataLoader(more, batch_size=8, shuffle=True)):
+        if swap:
+            images = others
+        optimizer.zero_grad()
+        F.cross_entropy(net(images), labels).backward()
+        optimizer.step()
+""",
+})
+def test_on_each_way(code):
     holds(code)

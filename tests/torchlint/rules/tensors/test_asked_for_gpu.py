@@ -58,6 +58,7 @@ def program(model, batch, made=MADE, switch=SWITCH, told=False):
     "always on": program("if use_cuda:\n        model.cuda()", BATCH, "use_cuda = True"),
     "set besides": program(ASKED_MODEL, BATCH, MADE + "\nif args.local:\n    args.cuda = True"),
     "the program ends without it": program(ASKED_MODEL, BATCH, MADE + "\nif not args.cuda:\n    raise SystemExit('needs a GPU')"),
+    "the program ends with it": program("if not args.no_cuda:\n        model.cuda()", BATCH, "if args.no_cuda:\n    raise SystemExit('not yet')"),
     "no switch": program(ASKED_MODEL, BATCH, "", 'parser.add_argument("--cuda", type=int)'),
     "moved to a device": program(ASKED_MODEL, "x, y = x.to(args.device), y.to(args.device)"),
     "moved besides": program(ASKED_MODEL + "\n    model.cuda()", BATCH),
