@@ -157,7 +157,8 @@ def _is_one_file(save: Event, training: Loop) -> bool:
         if not names:
             return False
         holes = [part.text for name in names for part in name if isinstance(part, Hole)]
-        if not any(hole in site.parsed.unit.params and hole != "self" for hole in holes) or site.parsed.unit is training.site.parsed.unit:
+        params = set(site.parsed.unit.params) - {"self"}
+        if params.isdisjoint(word for hole in holes for word in _WHOLE.findall(hole)) or site.parsed.unit is training.site.parsed.unit:
             return all(_stays(hole, site, training) for hole in holes)
         inner = site
     return False
@@ -182,6 +183,11 @@ def _names_handed_over(call: Site, inner: Site, holes: list[str]) -> list[Name]:
 
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")  # a name, and not what is an attribute of something
+_WHOLE = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?!\.\w+(?!\w*\()|[\w\"'(])")  # nor what an attribute is asked of
+_TEMPLATE = re.compile(r"\bf(?:'[^']*'|\"[^\"]*\")")
+_PUT_IN = re.compile(r"\{([^{}:!]*)")
+# What makes the same text of the same one: `name.replace(".pth", "_best.pth")`.
+_OF_A_TEXT = re.compile(r"\.(?:replace|strip|rstrip|removesuffix|split|rsplit)\((?:\s*(?:[\"'][^\"'(]*[\"']|\d+)\s*,?)*\)")
 
 
 def _nearest(names: Bindings, value: ast.expr, function: int, site: Site) -> ast.expr:
@@ -199,7 +205,8 @@ def _nearest(names: Bindings, value: ast.expr, function: int, site: Site) -> ast
 def _stays(text: str, site: Site, training: Loop) -> bool:
     """Whether a part of a file's name is the same in each epoch: nothing is called, and its names are set outside the loop, and outside
     a function that the loop calls."""
-    names = set(re.findall(r"(?<![\w.])[A-Za-z_][\w.]*", text))
+    text = _OF_A_TEXT.sub("", text)
+    names = set(re.findall(r"(?<![\w.])[A-Za-z_][\w.]*", _TEMPLATE.sub(lambda found: " ".join(_PUT_IN.findall(found[0])), text)))
     unit = site.parsed.unit
     inner = unit is not training.site.parsed.unit
     if "(" in text or inner and names & (unit.binds | set(unit.params) - {"self"}):

@@ -7,6 +7,7 @@ import re
 from torchlint.dryrun.values import Event, Value
 from torchlint.rules.base import View
 from torchlint.rules.shared.checkpoints import files_of, in_files, in_files_that_run
+from torchlint.rules.shared.optional_parts import rows_without_parts
 from torchlint.sieve.facts import FileFacts, Unit
 
 # What brings an optimizer's state back, or may.
@@ -34,7 +35,9 @@ def brought_back(view: View, step: Event, optimizer: Value) -> bool:
         return loaded[2] is None or not in_files(view, step, rf"(?<![\w.]){re.escape(loaded[2])}\s*=\s*(?:[\w.]*deepcopy\()?[\w.]*opt\w*\.state_dict\(")
 
     if in_files_that_run(view, step, brings, commented=True):
-        return True
+        without = rows_without_parts(view, step)
+        if not without or in_files_that_run(view, step, brings, commented=True, without=without):
+            return True
     # A helper that is handed the model and no optimizer fills the model alone.
     by_helper = r"(?<!def )\bload_checkpoint\w*\((?!.*\b\w*(?:model|net)\w*\s*[,)])|\bself\.(?:\w+\.)*load_checkpoint\w*\("
     return in_files(view, step, by_helper) and not in_files(view, step, r"def load_checkpoint")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import partial
 
 from torchlint.dryrun.source_text import Site
@@ -142,10 +142,12 @@ def files_of(view: View, event: Event) -> list[FileFacts]:
     return list(files.values())
 
 
-def in_files_that_run(view: View, event: Event, pattern: str | Callable[[str], object], commented: bool = False) -> bool:
+def in_files_that_run(
+    view: View, event: Event, pattern: str | Callable[[str], object], commented: bool = False, without: Container[tuple[int, int]] = (),
+) -> bool:
     """The same, of lines of functions that nobody names left out: what stands there is never done; in a program of its own, none of the
     files that it comes to. With `commented`, only of those functions whose call stands in a comment, and of those that a program has in
-    another file."""
+    another file. Rows of a file that the run is `without` are left out, too."""
     wanted = re.compile(pattern).search if isinstance(pattern, str) else pattern
     files = files_of(view, event)
     project = view.run.world.project_of(event.site.parsed.facts.path)
@@ -153,7 +155,7 @@ def in_files_that_run(view: View, event: Event, pattern: str | Callable[[str], o
     others = {path: file.code for path, file in project.files.items()} if project is not None and program is None else {}
     come_to = {id(other.site.parsed.unit) for other in view.run.graph.events if other.site is not None}
     return any(
-        wanted(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented, come_to, program)
+        wanted(line.split("#", 1)[0]) and (id(facts), row) not in without and not _in_unnamed(files, facts, row, others, commented, come_to, program)
         for facts in files for row, line in enumerate(facts.lines, 1)
     )
 

@@ -85,6 +85,20 @@ def _moved_on(loop: Loop) -> str | None:
     return text(added.value) if isinstance(number, cst.Name) and text(added.target) == number.value else None
 
 
+def added_to_each(loop: Loop) -> Iterator[str]:
+    """What the number of each turn is counted on by, where a loop counts from the first: `epoch + done`, `done + epoch + 1`."""
+    node = loop.site.node if loop.site is not None else None
+    if not counts_from_the_first(loop) or not isinstance(node.target, cst.Name):
+        return
+    text, turn = loop.site.parsed.text, node.target.value
+    for part in walk(node.body):
+        if isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Add):
+            terms = text(part).replace("(", "").replace(")", "").split("+")
+            terms = [term.strip() for term in terms]
+            if turn in terms:
+                yield from (term for term in terms if term != turn and re.fullmatch(r"[A-Za-z_][\w.]*", term))
+
+
 def _iterated(parsed: Parsed, loop: cst.For) -> cst.BaseExpression:
     """What a loop goes over; of a name that its unit gives something once, what that is: `bar = tqdm(range(start, epochs))`."""
     if not isinstance(loop.iter, cst.Name):

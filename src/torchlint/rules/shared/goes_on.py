@@ -14,7 +14,7 @@ from torchlint.rules.shared.blocks import around_row, block_of, conditions_of, e
 from torchlint.rules.shared.brought_back import brought_back
 from torchlint.rules.shared.checkpoint_options import IMAGENET, does_nothing_but_train, goes_on_from_option, helped
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in
-from torchlint.rules.shared.counted_loops import begins, begins_by_name, counted_from, never_turns
+from torchlint.rules.shared.counted_loops import added_to_each, begins, begins_by_name, counted_from, never_turns
 from torchlint.rules.shared.named_counts import counts_of_name
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
 from torchlint.rules.shared.read_states import reads_of
@@ -264,13 +264,25 @@ def _saves_optimizer(view: View, step: Event) -> bool:
 
 
 def _names_beginning(site: Site, loop: Loop) -> bool:
-    """Whether a load stands under an `if` that asks for the number that the loop begins at, or reads a file whose name has it."""
+    """Whether a load stands under an `if` that asks for the number that the loop begins at, or reads a file whose name has it; or is told by
+    such an `if` for the number that is added to each turn's which file that is."""
     lines, row, first = site.parsed.facts.lines, site.location().row, counted_from(loop)
+    if first is None:
+        return any(_is_asked_and_named(site, added) for added in {*added_to_each(loop)})
     if first is None or not re.fullmatch(r"[\w.]{3,}", first):
         return False
     asked = re.compile(rf"(?<![\w.]){re.escape(first)}\b")
     heads = [line for line in heads_of(lines, row) if line.lstrip().startswith(("if ", "elif "))]
     return any(asked.search(line.split("#", 1)[0]) for line in (*heads, *around_row(lines, row)))
+
+
+def _is_asked_and_named(site: Site, number: str) -> bool:
+    """Whether an `if` asks whether a number is another one than 0 over a load, and the file that is read is named by it: `if done > 0:
+    load(f"{done}.pt")`."""
+    lines, row = site.parsed.facts.lines, site.location().row
+    word = rf"(?<![\w.]){re.escape(number)}"
+    asks = re.compile(rf"\s*(?:el)?if\s*\(?\s*{word}\s*(?:(?:!=|>)\s*0\s*|>=\s*1\s*|is\s+not\s+None\s*)?\)?\s*:")
+    return any(map(asks.match, heads_of(lines, row))) and re.search(rf"load\w*\(.*{word}\b", lines[row - 1]) is not None and not _about_others(site)
 
 
 def _same_file(load: WrittenLoad) -> bool:

@@ -11,9 +11,12 @@ from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, from_fil
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.checkpoints import in_files, in_files_that_run
+from torchlint.rules.shared.optional_parts import rows_without_parts
 
 # What puts a scheduler, or the rates that it has set, to where they were.
 MOVED_ON = r"(?:sched|lr_)[^=]*\.(?:load_)?state_dict|last_epoch|\w\[[\"'](?:initial_)?lr[\"']\]\s*[-+*/]?=[^=]|param_groups\b.*\]\s*=[^=]"
+# A step that is told an epoch; not that of a GradScaler, which is told the optimizer, nor of what else has steps.
+_TOLD = r"(?<!scaler)(?<!env)(?<!envs)\.step\((?!\s*(?:\w+\.)*(?:optim\w*|opt|closure)\s*[,)])\w+"
 _OF_TRANSFORMERS = re.compile(r"transformers\.(?:\w+\.)*get_(?:scheduler|(?!constant_schedule$)\w+_schedule(?:_with_\w+)?)$")
 _CONTRARY = re.compile(r"\bnot\s+[\w.]+(?![\w.\[(])|!=\s*[\"'][^\"']*[\"']")
 _ELSE = re.compile(r"pre_?train|fine_?tun|transfer|(?<!la)(?<!las)(?<!grea)test|(?<!ri)eval|infer|predict", re.IGNORECASE)
@@ -48,9 +51,13 @@ def _replayed(view: View, step: Event, training: list[Event]) -> bool:
 
 
 def moved_on(view: View, event: Event, step: Event) -> bool:
-    """Whether a line of the program may put a schedule, or its rates, to where they were; not one in a function that nobody calls."""
-    moving = MOVED_ON if step.args else rf"{MOVED_ON}|\.step\(\w+"
-    return all(in_files_that_run(view, event, moving, commented=commented) for commented in (True, False))
+    """Whether a line of the program may put a schedule, or its rates, to where they were; not one in a function that nobody calls, nor
+    where a helper does it for who hands the schedule over, which nobody does."""
+    moving = MOVED_ON if step.args else rf"{MOVED_ON}|{_TOLD}"
+    if not all(in_files_that_run(view, event, moving, commented=commented) for commented in (True, False)):
+        return False
+    without = rows_without_parts(view, event)
+    return not without or all(in_files_that_run(view, event, moving, commented=commented, without=without) for commented in (True, False))
 
 
 def counts_by_itself(step: Event) -> bool:

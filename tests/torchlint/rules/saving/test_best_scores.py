@@ -130,6 +130,10 @@ def helper(mark="", **other):
     "by a name of an option's part": helper(BAD, copy='torch.save(state, f"{args.name}_{rate}.pt")', more=", args, args.name, 0.1").replace(
         'is_best, name="checkpoint.pt"', "is_best, args, name, rate"),
     "by a name of the epoch's name": helper(copy='shutil.copyfile(name, name + ".best")', more=', name=f"{epoch}.pt"'),
+    "by a name that is cut out of the file's": helper(BAD, copy='shutil.copyfile(name, f"{name[:-3]}-best.pt")', more=', name=f"model-{args.name}-name.pt"'),
+    "by a name that stands in the place of the file's": helper(BAD, copy='shutil.copyfile(name, name.replace(".pt", "_best.pt"))', more=', name="last.pt"'),
+    "by a name that is cut out of that of the epoch": helper(copy='shutil.copyfile(name, f"{name[:-3]}-best.pt")', more=', name=f"model-{epoch}.pt"'),
+    "by a name in the place of that of the epoch": helper(copy='shutil.copyfile(name, name.replace(".pt", "_best.pt"))', more=', name=f"model-{epoch}.pt"'),
     "loaded": helper(load='best = kept["best"]'),
     "not where it is best": helper(asked="not is_best"),
 })

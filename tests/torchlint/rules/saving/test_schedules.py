@@ -34,6 +34,11 @@ RESUME = """checkpoint = torch.load(args.resume)
         model.load_state_dict(checkpoint["model"])
         optimizer.load_state_dict(checkpoint["optimizer"])"""
 SAVE = 'torch.save({"epoch": epoch + 1, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, args.path)'
+SCALED = """            with torch.autocast("cuda", torch.float16):
+                loss = F.cross_entropy(model(x), y)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()"""
 TOLD = SAVE + "  # <- 905"
 
 
@@ -49,6 +54,11 @@ def with_(**parts):
     "a plateau, which is told what it watches": with_(SCHEDULE=PLATEAU, STEP="schedule.step(validate(model))"),
     "a rate that is only shown": with_(STEP='schedule.step()\n        print(optimizer.param_groups[0]["lr"])'),
     "rates that are set": with_(SAVE=SAVE, RESUME=RESUME + '\n        optimizer.param_groups[0]["lr"] = args.lr'),
+    "beside the step of a scaler": with_(SCHEDULE=STEPS + '\n    scaler = torch.amp.GradScaler("cuda")', SAVE=TOLD.replace("<- 905", "<- 710, 905")).replace(
+        "            F.cross_entropy(model(x), y).backward()\n            optimizer.step()", SCALED),
+    "beside the step of an environment": "def play(env, action):\n    return env.step(action)\n\n" + with_(STEP="schedule.step()\n        play(args.env, 1)"),
+    "steps that are told where they stand": with_(SAVE=SAVE, RESUME=RESUME + "\n        schedule.step(start)  # <- 942"),
+    "steps of options that are told": with_(SAVE=SAVE, RESUME=RESUME + "\n        schedule.step(opt.start)  # <- 942").replace("main(args,", "main(args, opt,"),
     "steps of an epoch": with_(SAVE=SAVE, STEP="schedule.step(epoch)  # <- 942"),
     "steps that are caught up": with_(SAVE=SAVE, RESUME=RESUME + "\n        schedule.last_epoch = start - 1"),
     "steps that are made again": with_(
