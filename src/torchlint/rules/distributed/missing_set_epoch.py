@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Event, Instance, Loop, Ref, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import body_of, datasets_of, loader_of
+from torchlint.rules.shared.loaders import body_of, datasets_of, loader_of, trained_on
 
 CODE = 801
 _LOADER = "torch.utils.data.DataLoader"
@@ -28,7 +28,9 @@ def check(view: View) -> Iterator[Report]:
         alts = [alt for alt in _samplers(view, loader) if _shuffling(alt)]  # beside it, that of a run in one process
         if not alts or event.grad_on is not True:
             continue
-        if "set_epoch" in event.site.parsed.facts.words and not told or told and not _told_of_others(view, event, told, alts):
+        if "set_epoch" in event.site.parsed.facts.words and not told or told and not (
+            trained_on(view, loader) and _told_of_others(view, event, told, alts)
+        ):
             continue
         if _handed_on(view, loader, alts) or _evaluates(view, event) or _picks_itself(view, loader):
             continue

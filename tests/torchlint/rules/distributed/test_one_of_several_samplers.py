@@ -1,6 +1,6 @@
 """801 where a program has several samplers, and tells the epoch to some of them."""
 
-from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.dryrun.support import IMPORTS, found, holds, table
 
 PROGRAM = """
 from torch.utils.data import DataLoader, DistributedSampler
@@ -52,3 +52,16 @@ def program(told="pass", other="DistributedSampler(unlabelled)", more="", mark="
 })
 def test_one_of_several_samplers(code):
     holds(code)
+
+
+# A model that is asked, and learns nothing of it: the order is nothing to that.
+VALIDATION = """
+            for x, y in self.held_out:
+                print(self.model(x), y)
+"""
+HELD_OUT = "self.held_out = DataLoader(unlabelled, sampler=DistributedSampler(unlabelled))\n        self.other_sampler ="
+
+
+def test_a_validation_is_not_told():
+    text = IMPORTS + program("self.sampler.set_epoch(epoch)", more=VALIDATION).replace("self.other_sampler =", HELD_OUT)
+    assert 801 not in [number for _, number in found(text)]
