@@ -12,7 +12,7 @@ from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Dict, Event, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.drawn_items import changed_at_random, leaves_early
+from torchlint.rules.shared.drawn_items import ASKS, changed_at_random, leaves_early
 from torchlint.rules.shared.loaders import body_of, created, option, trained_on, written
 from torchlint.rules.shared.made_in_items import applied
 from torchlint.rules.shared.ordered_samplers import counts_a_range
@@ -73,6 +73,8 @@ def _by_loader(view: View) -> Iterator[Report]:
         given = real(option(loader, "dataset"))
         sampled = _sampled(view, loader)
         random = [_in_whole(view, dataset, part=True) if sampled else _in_data(view, dataset) for dataset in given]
+        if not sampled:
+            random = [found or _as_in_training(view, loader, dataset) for found, dataset in zip(random, given, strict=True)]
         # Of data sets that branches choose among each is judged by itself.
         dataset, found = next((pair for pair in zip(given, random, strict=True) if pair[1] is not None), (None, None))
         if found is None:
@@ -160,6 +162,39 @@ def _whatever_is_asked(view: View, dataset: Instance, parsed: Parsed, definition
             if found and None not in found:
                 return found[0]
     return None
+
+
+def _as_in_training(view: View, loader: Instance, dataset: Value) -> Instance | None:
+    """An augmentation of the project's own that a data set applies to each item, and that the training's data are given, too."""
+    definition, parsed = body_of(view, dataset.cls, "__getitem__") if isinstance(dataset, Instance) and isinstance(dataset.cls, Class) else (None, None)
+    text = written(parsed, definition) if definition is not None else ""
+    if not _APPLIES.search(text) or ASKS.search(text):
+        return None
+    for value in (*dataset.args, *dataset.kwargs.values()):
+        alts = [alt for alt in real(value) if isinstance(alt, Instance) and isinstance(alt.cls, Class) and _SAYS_SO.search(alt.cls.name)]
+        made = alts[0] if len(alts) == len(real(value)) == 1 else None
+        if made is not None and _draws(view, made) and not _is_told(made) and any(_trains_with(view, other, made.cls) for _, other in created(view)):
+            return made
+    return None
+
+
+_SAYS_SO = re.compile(r"^Random|Augment")
+
+
+def _is_told(made: Instance) -> bool:
+    """Whether an augmentation is given something that may say that it is to do less here."""
+    given = [alt for value in (*made.args, *made.kwargs.values()) for alt in real(value)]
+    return any(_TELLS.search(name) or name in ("p", "prob") for name in made.kwargs) or any(
+        isinstance(alt, Const) and (not alt.value or isinstance(alt.value, (bool, str))) for alt in given
+    )
+
+
+def _trains_with(view: View, loader: Instance, augmentation: Class) -> bool:
+    """Whether a loader is one for training, of data that are given such an augmentation."""
+    if not _TRAINS.search(loader.name) and not trained_on(view, loader):
+        return False
+    given = [value for alt in real(option(loader, "dataset")) if isinstance(alt, Instance) for value in (*alt.args, *alt.kwargs.values())]
+    return any(isinstance(alt, Instance) and alt.cls is augmentation for value in given for alt in real(value))
 
 
 _CONDITIONAL = (cst.If, cst.IfExp, cst.Else, cst.ExceptHandler, cst.FunctionDef, cst.Lambda, cst.BooleanOperation)

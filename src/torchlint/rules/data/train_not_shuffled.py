@@ -15,6 +15,7 @@ from torchlint.rules.shared.asked_in_order import asked_in_order
 from torchlint.rules.shared.cut_in_order import files_of, given_to, singles_of, slices_of
 from torchlint.rules.shared.fitted import fitted
 from torchlint.rules.shared.from_hub import in_order_of_the_hub
+from torchlint.rules.shared.handed_out import handed_out
 from torchlint.rules.shared.loaders import option, true
 from torchlint.rules.shared.mixed_once import mixes_in_training, mixings, one_turn
 from torchlint.rules.shared.ordered_samplers import in_order
@@ -29,6 +30,7 @@ _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i 
 _MIX_NUMBERS = "go over `torch.randperm(n).tolist()` in each epoch, in place of `range(n)`"
 _MIX_ZIPPED = "draw `order = torch.randperm(len(x))` in each epoch, and go over `zip(x[order], y[order])`"
 _MIX_SAMPLES = "go through `DataLoader({}, shuffle=True)`, with the `batch_size` that a step is to take"
+_MIX_OWN = "mix `{}` where `__iter__` begins a pass, for the training's alone"
 _SAID = ("`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant")
 _SHUFFLE = re.compile(r"\bshuffle\s*=\s*(?:not\s+)?[\w.]+")  # what it stands for is asked by its value
 _SAMPLER = re.compile(r"(?<![\w.])sampler\s*=\s*[\w.]+")
@@ -52,6 +54,19 @@ def check(view: View) -> Iterator[Report]:
             told.add(loop.site)
             roles = words(loop, cut, mixed)
             yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
+    yield from _handed_out(view, told)
+
+
+def _handed_out(view: View, told: set[Site]) -> Iterator[Report]:
+    for step in view.steps():
+        found = handed_out(view, step)
+        if found is None or found[0].site in told:
+            continue
+        loop, name, cut, mixed = found
+        told.add(loop.site)
+        why = f"each one is a slice of `{cut}`, and nothing mixes that{' in between' if mixed else ''}"
+        roles = {"loader": name, "call": name, "why": why, "mend": _MIX_OWN.format(cut)}
+        yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
 
 
 def _of_slices(_: Loop | None, cut: str, mixed: list[Event]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Event, Func, Instance, Loop, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import created, dataset_of, datasets_of, goes_over, methods_within, option, workers
+from torchlint.rules.shared.loaders import created, dataset_of, datasets_of, goes_over, methods_within, option, trained_on, true, workers
 from torchlint.rules.shared.own_draws import DRAWS, item_draw
 
 CODE = 606
@@ -27,6 +27,11 @@ _EPOCHS = (
     "`{name}` {how}: workers are started anew for each pass, and the samples draw the same numbers",
     "leave it out: PyTorch seeds `torch`, `random` and NumPy (since 1.9) in each worker, anew for each epoch; or seed with `torch.initial_seed() % 2**32`",
 )
+_BEFORE_NUMPY = (
+    "`{name}` {how}, and PyTorch before 1.9, which the project asks for, seeds that in no worker: all workers draw the same numbers",
+    "give the loader a `worker_init_fn` that calls `np.random.seed(torch.initial_seed() % 2**32)`, or ask for torch 1.9",
+)
+_STARTED_AFRESH = frozenset({"set_start_method", "multiprocessing_context", "spawn", "forkserver"})
 # Of a generator that PyTorch has seeded with an array, which it has in each worker, the first word of the state is always the same.
 _OWN_STATE = "np.random.get_state()[1][0]"
 _FIXED = re.compile(r"(?!(?i:.*(?:epoch|step|iter|time)))(?:[A-Z][A-Z_0-9]*|(?:\w+\.)*(?i:\w*(?:seed|rank|workers))\w*)")
@@ -42,6 +47,7 @@ def check(view: View) -> Iterator[Report]:
             yield from _seeded_alike(view, event, start)
             yield from _seeded_again(view, event, loader, start)
             continue
+        yield from _unseeded_numpy(view, event, loader)
         dataset = dataset_of(loader)
         if dataset is None:
             continue
@@ -55,6 +61,19 @@ def check(view: View) -> Iterator[Report]:
                 ]
                 roles = {"name": f"self.{change.name}", "how": _COPIED, "dataset": dataset.cls.name}
                 yield Report(CODE, change.site, roles, related, words=_AUGMENTER if made else None)
+
+
+def _unseeded_numpy(view: View, event: Event, loader: Instance) -> Iterator[Report]:
+    """`np.random.rand()` in the items of a training set, on a torch that has workers begin with a copy of NumPy's generator."""
+    if view.admits((1, 9)) or workers(loader) == 1 or event.site.parsed.facts.words & _STARTED_AFRESH:
+        return
+    datasets = datasets_of(loader)
+    if not datasets or not true(option(loader, "shuffle")) and not trained_on(view, loader):
+        return
+    drawn = [item_draw(view, dataset, "np.random.seed") for dataset in datasets]
+    if all(drawn):
+        related = [(event.site, "each worker of this loader begins with a copy of NumPy's generator")]
+        yield Report(CODE, drawn[0], {"name": view.call_text(drawn[0]), "how": "draws from NumPy's global generator"}, related, words=_BEFORE_NUMPY)
 
 
 def _seeded_alike(view: View, event: Event, start: Value) -> Iterator[Report]:

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Event, Instance, Loop, Ref, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import body_of, datasets_of, loader_of
+from torchlint.rules.shared.loaders import body_of, datasets_of, loader_of, trained_on
 
 CODE = 801
 _LOADER = "torch.utils.data.DataLoader"
@@ -20,8 +20,7 @@ _LOOKS = re.compile(r"(?:^|[._])(?:train|fit|val|valid|validate|test|eval|evalua
 
 def check(view: View) -> Iterator[Report]:
     """The loader of a shuffling DistributedSampler is iterated in an epoch loop, and nothing calls set_epoch."""
-    if view.of("sampler.set_epoch"):
-        return
+    told = view.of("sampler.set_epoch")
     for event in view.of("loader.iterate"):
         loader = event.subject
         if not isinstance(loader, Instance) or loader.kind != "loader" or not event.loops:
@@ -29,13 +28,37 @@ def check(view: View) -> Iterator[Report]:
         alts = [alt for alt in _samplers(view, loader) if _shuffling(alt)]  # beside it, that of a run in one process
         if not alts or event.grad_on is not True:
             continue
-        if "set_epoch" in event.site.parsed.facts.words or _handed_on(view, loader, alts) or _evaluates(view, event) or _picks_itself(view, loader):
+        if "set_epoch" in event.site.parsed.facts.words and not told or told and not (
+            trained_on(view, loader) and _told_of_others(view, event, told, alts)
+        ):
+            continue
+        if _handed_on(view, loader, alts) or _evaluates(view, event) or _picks_itself(view, loader):
             continue
         name = event.site.text()
         if "(" in name:  # enumerate(loader)
             name = loader.name or name
         yield _report(event, name, alts)
-    yield from _out_of_sight(view)
+    if not told:
+        yield from _out_of_sight(view)
+
+
+_TOLD = re.compile(r"\bset_epoch\b")
+
+
+def _told_of_others(view: View, event: Event, told: Sequence[Event], alts: Sequence[Value]) -> bool:
+    """Whether all that the project writes of `set_epoch` stands in the file of a loop, is seen, and tells samplers that were made elsewhere than
+    those of the loop's loader."""
+    facts = event.site.parsed.facts
+    subjects = [alt for each in told for alt in real(each.subject) or (each.subject,)]
+    if not all(isinstance(alt, Instance) and alt.kind != "loader" and alt.site is not None for alt in subjects):
+        return False
+    if {alt.site for alt in subjects} & {alt.site for alt in alts} or any(each.site.path != facts.path for each in told):
+        return False
+    project = view.run.world.project_of(facts.path)
+    if project is not None and any("set_epoch" in file.code for path, file in project.files.items() if path != facts.path):
+        return False
+    rows = {each.site.location().row for each in told}
+    return all(row in rows for row, line in enumerate(facts.lines, 1) if _TOLD.search(line.split("#", 1)[0]))
 
 
 def _report(event: Event, name: str, samplers: Sequence[Value]) -> Report:

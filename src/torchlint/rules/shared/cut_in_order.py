@@ -20,7 +20,7 @@ from torchlint.rules.shared.slices import counted, cut_before, sliced
 from torchlint.rules.shared.taken_singly import SELECTION, counts_up, taken_singly, zipped
 
 # Words of what mixes the data, draws from them, or goes through them in an order that means something.
-_NOT_IN_ORDER = re.compile(
+NOT_IN_ORDER = re.compile(
     r"perm|shuf|resampl|sampler|sampling|sampled?\s*\(|\bsample_|choice|rand(?!n\b|n_like|om\.(?:randn|normal)\b)|mix|roll|sort|series"
     r"|seq(?!uential)|window|video|frame|stream|bptt|stock|chunk|replay|memory|buffer|hidden|token|traject|indices",
     re.IGNORECASE,
@@ -30,13 +30,13 @@ _NOT_IN_ORDER = re.compile(
 def slices_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
     """The loop around a step that cuts data into slices, or goes through what was cut, once in each turn of another loop; what is
     cut; and what mixes it before. None where there is none, or something may change the order from turn to turn."""
-    for loop, outer, around in _once_an_epoch(step):
+    for loop, outer, around in once_an_epoch(step):
         within = written(outer.site.parsed, outer.site.node) + _around(loop, outer)
         found = _cut_in(view, loop, within)
         if found is None:
             continue
         cut, text, given = found
-        if _NOT_IN_ORDER.search(within + text) or any(_assigned(name, within) for name in (cut, *given)):
+        if NOT_IN_ORDER.search(within + text) or any(_assigned(name, within) for name in (cut, *given)):
             return None
         mixed = mixings(view, [(loop.site.parsed.facts, None)], around, within)
         return None if mixed is None else (loop, cut, mixed)
@@ -46,13 +46,13 @@ def slices_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
 def singles_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
     """The loop around a step that takes one sample in each turn by its number, or out of arrays side by side, once in each turn of another loop; what it takes them of;
     and what mixes that before. None where there is none, or something may change the order from turn to turn."""
-    for loop, outer, around in _once_an_epoch(step):
+    for loop, outer, around in once_an_epoch(step):
         if loop is not step.loops[-1] or not isinstance(loop.site.node, cst.For):
             continue
         number = _number(loop.site.parsed, loop.site.node, "")
         data = taken_singly(loop, outer, step, number) if number is not None else zipped(loop, outer, step)
         within = _without_the_numbers(loop, written(outer.site.parsed, outer.site.node)) if data is not None else ""
-        if data is None or _NOT_IN_ORDER.search(within):
+        if data is None or NOT_IN_ORDER.search(within):
             return None
         mixed = mixings(view, [(loop.site.parsed.facts, None)], around, within)
         return None if mixed is None else (loop, data, mixed)
@@ -62,14 +62,14 @@ def singles_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
 def files_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
     """The innermost loop around a step that reads files by the number of its turn, itself or in a function that it asks by the number,
     once in each turn of another loop; what reads them; and what mixes something before. None as above."""
-    for loop, outer, around in _once_an_epoch(step):
+    for loop, outer, around in once_an_epoch(step):
         if loop is not step.loops[-1] or not isinstance(loop.site.node, cst.For) or not counts_up(loop.site.parsed, loop.site.node.iter):
             continue
         number = _number(loop.site.parsed, loop.site.node, "")
         anew = any(view.made_anew(optimizer, outer) for optimizer in real(step.subject))
         found = _reads(view, loop, number) if number is not None and not anew else None
         within = _without_the_numbers(loop, written(outer.site.parsed, outer.site.node) + _around(loop, outer)) if found is not None else ""
-        if found is None or any(order.search(within + found[1]) for order in (_NOT_IN_ORDER, OF_TIME)):
+        if found is None or any(order.search(within + found[1]) for order in (NOT_IN_ORDER, OF_TIME)):
             return None
         if SELECTION.search(re.sub(r"\"[^\"\n]*\"|'[^'\n]*'", "", within)):  # `"../models/last.pth"` is where something is saved
             return None
@@ -97,7 +97,7 @@ def _without_the_numbers(loop: Loop, text: str) -> str:
     return re.sub(rf"(?<![\w.]){over.value}\b(?!\s*[.\[])", "numbers", text) if named and isinstance(over, cst.Name) else text
 
 
-def _once_an_epoch(step: Event) -> Iterator[tuple[Loop, Loop, tuple[Loop, ...]]]:
+def once_an_epoch(step: Event) -> Iterator[tuple[Loop, Loop, tuple[Loop, ...]]]:
     """The loops around a step that others go through again and again, each with the next of these, and all that stand around it."""
     for depth, loop in enumerate(step.loops):
         outer = next((other for other in reversed(step.loops[:depth]) if not one_turn(other)), None)
@@ -135,7 +135,7 @@ def given_to(view: View, call: Event) -> tuple[Site, str, list[Event]] | None:
     if first is None or first.star or not isinstance(first.value, cst.Call):
         return None
     found = _yielded(view, call.site.parsed, first.value, forever=True)
-    if found is None or _NOT_IN_ORDER.search(found[1]):
+    if found is None or NOT_IN_ORDER.search(found[1]):
         return None
     mixed = mixings(view, [(found[2].parsed.facts, None)], None)
     return None if mixed is None else (found[2], found[0], mixed)

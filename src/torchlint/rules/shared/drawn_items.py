@@ -17,7 +17,7 @@ from torchlint.rules.shared.made_in_items import always_given, made_at_random
 # What changes an image or a clip; not what draws another item, such as the second of a pair.
 _CHANGES = re.compile(r"crop|flip|rotat|jitter|augment|distort|shear|eras(?:e|ing)|mirror|affine", re.IGNORECASE)
 _DRAWN = re.compile(r"\brandom\.(?!seed)\w+\(|\bnp\.random\.(?!seed)\w+\(|\btorch\.rand\w*\(")
-_ASKS = re.compile(r"\bif\b[^\n]*(?:train|mode|split|phase|val|test|aug)", re.IGNORECASE)
+ASKS = re.compile(r"\bif\b[^\n]*(?:train|mode|split|phase|val|test|aug)", re.IGNORECASE)
 _ASKED = re.compile(r"train|mode|split|phase|valid|test|\baug", re.IGNORECASE)
 _TRAINS = re.compile("train", re.IGNORECASE)
 _FOR_TESTS = re.compile(r"(?:^|_)(?:test|val|valid|eval)|(?-i:Test|Val|Eval)", re.IGNORECASE)
@@ -48,7 +48,7 @@ def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
         if not _ASKED.search(parsed.text(call)) and (made := made_at_random(its, found)) is not None:
             return made
         text = written(its, found)
-        if _ASKED.search(parsed.text(call)) or _ASKS.search(text) or not (_DRAWN.search(text) or _is_given_a_draw(parsed, definition, call)):
+        if _ASKED.search(parsed.text(call)) or ASKS.search(text) or not (_DRAWN.search(text) or _is_given_a_draw(parsed, definition, call)):
             continue
         if _CHANGES.search(name):
             return Opaque(name, "call", Site(its, found))
@@ -164,5 +164,5 @@ def _kept(view: View, dataset: Instance, name: str) -> list[int]:
 
 def leaves_early(parsed: Parsed, definition: cst.FunctionDef) -> bool:
     """Whether a method that asks for the mode may end where it does: what stands behind is not for all modes."""
-    asking = (node for node in walk(definition.body) if isinstance(node, cst.If) and _ASKS.search(f"if {parsed.text(node.test)}"))
+    asking = (node for node in walk(definition.body) if isinstance(node, cst.If) and ASKS.search(f"if {parsed.text(node.test)}"))
     return any(isinstance(inner, cst.Return | cst.Raise) for node in asking for inner in walk(node.body))

@@ -75,7 +75,7 @@ def _surroundings(site: Site) -> str:
     facts, row = site.parsed.facts, site.location().row
     inside = [unit for unit in _units(facts) if unit.start <= row <= unit.end]
     if inside:
-        return _text(facts, min(inside, key=lambda unit: unit.end - unit.start))
+        return bare_text(facts, min(inside, key=lambda unit: unit.end - unit.start))
     taken = {line for unit in _units(facts) for line in range(unit.start, unit.end + 1)}
     return _bare(line for number, line in enumerate(facts.lines, 1) if number not in taken)
 
@@ -117,8 +117,8 @@ def _by_number(cls: Class) -> bool:
     if found is None or len(found[1].params) < 2:
         return True
     number = re.escape(found[1].params[1])
-    texts = [_text(owner.facts, unit) for owner in cls.mro() if isinstance(owner, Class) for unit in _item_units(cls, owner)]
-    own = _text(found[0].facts, found[1])
+    texts = [bare_text(owner.facts, unit) for owner in cls.mro() if isinstance(owner, Class) for unit in _item_units(cls, owner)]
+    own = bare_text(found[0].facts, found[1])
     if re.search(rf"^\s*{number}\s*=\s*\d", own, re.MULTILINE):
         return False
     if not any(_MIXES.search(text) for text in texts):
@@ -138,7 +138,7 @@ def _speaks_of_order(dataset: Instance) -> bool:
         for unit in owner.cf.methods.values():
             if any(OF_TIME.search(word) for word in _own(unit.words)):
                 return True
-            text = _text(owner.facts, unit)
+            text = bare_text(owner.facts, unit)
             if _cuts_pieces(text) or id(unit) not in item and _MIXES.search(_DRAWS_LABELS.sub("", WRITTEN.sub("", text))):
                 return True
     return False
@@ -170,7 +170,7 @@ def _item_units(cls: Class, owner: Class) -> list[Unit]:
     return [unit for unit in owner.cf.methods.values() if id(unit) in within]
 
 
-def _text(facts: FileFacts, unit: Unit) -> str:
+def bare_text(facts: FileFacts, unit: Unit) -> str:
     """The text of a function, without its comments and without what it says of itself."""
     return _SAID.sub("", _bare(facts.lines[unit.start - 1 : unit.end]))
 
