@@ -63,6 +63,10 @@ def _same_constant(left: Value, right: Value) -> bool | None:
     return None
 
 
+def _is_text(value: Value) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, str)
+
+
 def _is_among(value: Value, items: tuple[Value, ...] | None) -> bool | None:
     """Whether a text or a member of an enumeration is one of several things, all of which are known."""
     if not items:
@@ -208,6 +212,8 @@ class Operators:
                         return Const(nothing == (operator is cst.Is))
                 if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and same_class(left, right):
                     return Const(operator in (cst.Is, cst.Equal))
+                if operator in (cst.Equal, cst.NotEqual) and _is_text(right) and isinstance(left, Const) and self.is_none(left, self.is_filled_in(node.left)):
+                    return Const(operator is cst.NotEqual)  # `norm=None`, and then `norm == "batch"`
                 if operator in (cst.Equal, cst.NotEqual) or operator in (cst.Is, cst.IsNot) and isinstance(right, Member):
                     same = _same_constant(left, right)
                     if same is not None:

@@ -491,6 +491,95 @@ class Stacked(nn.Module):
 
 print(Stacked(3)(torch.rand(2, 3)))
 """,
+    "506: a container for the parameters of layers in a list": """
+class Heads(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.heads = []
+        for size in sizes:
+            head = nn.Linear(3, size)
+            self.heads.append(head)
+        self._heads = nn.ModuleList(self.heads)
+
+    def forward(self, x, which):
+        return self.heads[which](x)
+""",
+    "506: a container that nobody reads": """
+class Heads(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+        self._heads = nn.ModuleList([nn.Linear(3, size) for size in sizes])  # <- 506
+
+    def forward(self, x):
+        return self.body(x)
+""",
+    "518: a norm that is asked for by name, where none is": """
+class Block(nn.Module):
+    def __init__(self, norm=None):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3)
+        self.norm = norm
+        if self.norm == "batch":
+            self.bn = nn.BatchNorm2d(3)
+
+    def forward(self, x):
+        x = self.conv(x)
+        return x if self.norm is None else self.bn(x)
+
+def train(images):
+    net = Block()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.utils.data.DataLoader(images, batch_size=1, shuffle=True):
+        optimizer.zero_grad()
+        net(x).mean().backward()
+        optimizer.step()
+
+train(torch.rand(4, 3, 8, 8))
+""",
+    "518: a norm that is asked for by name": """
+class Block(nn.Module):
+    def __init__(self, norm=None):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3)
+        self.norm = norm
+        if self.norm == "batch":
+            self.bn = nn.BatchNorm2d(3)
+
+    def forward(self, x):
+        x = self.conv(x)
+        return x if self.norm is None else self.bn(x)
+
+def train(images):
+    net = Block("batch")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.utils.data.DataLoader(images, batch_size=1, shuffle=True):
+        optimizer.zero_grad()
+        net(x).mean().backward()  # <- 518
+        optimizer.step()
+
+train(torch.rand(4, 3, 8, 8))
+""",
+    "401: an item of a tensor that is cast is a number for an index": """
+def confusion(net, loader, labels):
+    counts = torch.zeros(4, 4)
+    for x, y in loader:
+        labels.data.copy_(y)
+        for label in labels.view(-1):
+            counts[label.long(), 0] += 1
+    return counts
+
+confusion(nn.Linear(3, 4).cuda(), torch.utils.data.DataLoader(data), torch.LongTensor(1).cuda())
+""",
+    "401: an index on the GPU that is cast": """
+def confusion(net, loader, labels):
+    counts = torch.zeros(4, 4)
+    for x, y in loader:
+        counts[labels.long(), 0] += 1  # <- 401
+    return counts
+
+confusion(nn.Linear(3, 4).cuda(), torch.utils.data.DataLoader(data), torch.LongTensor(4).cuda())
+""",
     "904: taken in each turn, it is the last anyway": """
 def fit(model, loader):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -106,7 +106,10 @@ class Tensors:
             if name == "multinomial":
                 self.emit("sampled", owner, node)
             others = [alt for value in args for alt in real(value) if isinstance(alt, Tensor)]
-            return _laid_out(reduced(self.result_tensor(node, flows, parts, [owner, *others], cut=True), name), owner, name)
+            cut = reduced(self.result_tensor(node, flows, parts, [owner, *others], cut=True), name)
+            if not others and owner.traits.keys() & {"dim0", "maybe0"}:
+                cut.traits["maybe0"] = True  # `label.long()` has the dimensions of `label`
+            return _laid_out(cut, owner, name)
         if name in effects.PAIRS and (args or kwargs):
             return Opaque(name, "call", site, flows, parts, owner)
         if name in ("new", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):

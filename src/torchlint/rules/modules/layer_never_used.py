@@ -60,8 +60,17 @@ def check(view: View) -> Iterator[Report]:
             or "Dropout" in layer.type
         ):
             continue
-        if not _mentioned(event, cls, view) and not _is_asked(event.name, cls):
+        if not _mentioned(event, cls, view) and not _is_asked(event.name, cls) and not _holds_what_is_kept(view, event, layer):
             yield Report(CODE, event.site, {"name": f"self.{event.name}", "model": cls.name})
+
+
+def _holds_what_is_kept(view: View, event: Event, layer: Instance) -> bool:
+    """Whether a container is there for the parameters of layers that the model has in a list, too: `self.all = nn.ModuleList(self.parts)`."""
+    if layer.type not in ("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"):
+        return False
+    given = {id(alt) for value in (*layer.args, *layer.kwargs.values()) for alt in real(value)}
+    kept = (other for other in view.of("setattr") if other.subject is event.subject and other.name != event.name)
+    return any(id(alt) in given for other in kept for alt in real(other.value))
 
 
 def _is_asked(name: str, cls: Class) -> bool:
