@@ -17,7 +17,7 @@ from torchlint.sieve.facts import FileFacts, Unit
 OF_TIME = re.compile(
     r"(?<!pd\.)series|(?<!pad_)(?<!pack_)(?<!pack_padded_)sequen(?!tialsampler)|window|video"
     r"|(?<!data)(?<!data_)frames\b|frame_?(?:id|idx|index|rate|num|count)"
-    r"|stream|bptt|stock|chunk|replay|rollout|episod|traject|forecast|curricul|timestep|time_step|horizon|lookback|look_back"
+    r"|stream|bptt|stock|chunk|replay|rollout|episod|traject|forecast|curricul|timestep|time_step|horizon(?!tal)|lookback|look_back"
     r"|(?<!in)(?<!in_)(?<!into_)(?<!to_)(?<!pin_)memory|(?<!from)buffer",
     re.IGNORECASE,
 )

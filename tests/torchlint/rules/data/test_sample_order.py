@@ -46,6 +46,7 @@ BAD = "  # <- 603"
     "pinned": program(options=", pin_memory=True", mark=BAD),
     "samples by name": program(init="self.sample_rate, self.n_samples = 16000, 2", mark=BAD),
     "augmented at random": program(item="flip = random.random() < 0.5\n        return self.files[index], flip", mark=BAD),
+    "turned over at random": program(init="self.flip = torchvision.transforms.RandomHorizontalFlip()", mark=BAD),
     "cropped at random": program(item="left = random.randint(0, 5)\n        return self.files[index][left:], self.labels[index]", mark=BAD),
     "read into memory": program(init="self.in_memory = True", mark=BAD),
     "a table": program(init="self.landmarks_frame = pd.DataFrame(folder)", mark=BAD),
