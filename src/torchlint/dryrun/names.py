@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import libcst as cst
@@ -138,6 +139,14 @@ class Names:
             self.run_block(parsed.body)
         return self.base_store.get(facts, name)
 
+    def _named_as_its_folder(self, qualified: str, inner: FileFacts, facts: FileFacts, depth: int) -> Value | None:
+        """What `from Net import Net` brings in a program beside `Net/Net.py`: the class or function, as the program's own folder comes
+        first; None where the file has none of that name."""
+        first, _, name = qualified.partition(".")
+        if first != name or name not in inner.classes and name not in inner.functions:
+            return None
+        return self.exported(name, inner, depth + 1) if os.path.dirname(inner.path) == os.path.dirname(facts.path) else None
+
     def imported(self, qualified: str, facts, depth: int = 0) -> Value:
         """What an import brings: a file, something out of a file, or something outside the project."""
         if depth > 6:
@@ -146,7 +155,7 @@ class Names:
         if path is not None:
             inner = self.world.facts(path)
             if inner is not None:
-                return ProjectModule(qualified, inner)
+                return self._named_as_its_folder(qualified, inner, facts, depth) or ProjectModule(qualified, inner)
             return Opaque(qualified, "global")
         base, _, name = qualified.rpartition(".")
         if base == "" and qualified.startswith("."):

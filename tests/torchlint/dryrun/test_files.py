@@ -37,6 +37,16 @@ LAYOUTS = {
                    "    F.cross_entropy(h.soft(x), y)  # <- 301\n    F.cross_entropy(h.hard(x), y)\n",
         "heads.py": SOFT,
     }),
+    "in a folder of the same name": ("soft/main.py", {
+        "soft/__init__.py": "",
+        "soft/main.py": "from soft import soft\ndef f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n",
+        "soft/soft.py": SOFT,
+    }),
+    "in a folder of the same name, by way of its file": ("soft/main.py", {
+        "soft/__init__.py": "",
+        "soft/main.py": "from soft import other\ndef f(x, y):\n    F.cross_entropy(other.soft(x), y)  # <- 301\n",
+        "soft/other.py": SOFT,
+    }),
     "in a folder that the file adds": ("main.py", {
         "main.py": "import sys\nsys.path.append('lib')\nfrom heads import soft, hard\nfrom more import *\nimport deep.heads as d\ndef f(x, y):\n"
                    "    F.cross_entropy(hard(x), y)\n    F.cross_entropy(soft(x), y)  # <- 301\n    F.cross_entropy(softer(x), y)  # <- 301\n"
