@@ -212,7 +212,7 @@ class Operators:
                         return Const(nothing == (operator is cst.Is))
                 if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and same_class(left, right):
                     return Const(operator in (cst.Is, cst.Equal))
-                if operator in (cst.Equal, cst.NotEqual) and _is_text(right) and isinstance(left, Const) and self.is_none(left, self.is_filled_in(node.left)):
+                if operator in (cst.Equal, cst.NotEqual) and _is_text(right) and isinstance(left, Const) and self.is_none(left):
                     return Const(operator is cst.NotEqual)  # `norm=None`, and then `norm == "batch"`
                 if operator in (cst.Equal, cst.NotEqual) or operator in (cst.Is, cst.IsNot) and isinstance(right, Member):
                     same = _same_constant(left, right)

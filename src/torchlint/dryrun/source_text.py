@@ -44,11 +44,11 @@ class Parsed:
         TooLong: it is longer, or nested deeper, than that, or libcst loses some of it.
     """
 
-    __slots__ = ("_added", "_parents", "_positions", "_texts", "body", "facts", "module", "shift", "unit")
+    __slots__ = ("_columns_added", "_parents", "_positions", "_texts", "body", "facts", "module", "shift", "unit")
 
     def __init__(self, facts: FileFacts, unit: Unit):
         self.facts, self.unit = facts, unit
-        module, self._added = parse(facts, unit)
+        module, self._columns_added = parse(facts, unit)
         self.begin(module)
         self.body = self.module.body[0].body.body if unit.indent else self.module.body
 
@@ -78,7 +78,7 @@ class Parsed:
             self.module._codegen(places)
             self._positions = places.found
         (row, column), (end_row, end_column) = self._positions[id(node)]
-        column, end_column = column - self._added.get(row, 0), end_column - self._added.get(end_row, 0)
+        column, end_column = column - self._columns_added.get(row, 0), end_column - self._columns_added.get(end_row, 0)
         self.facts.seen.rows = True
         return Location(self.facts.path, row + self.shift, column + 1, end_row + self.shift, end_column + 1)
 
@@ -111,7 +111,7 @@ def parse(facts: FileFacts, unit: Unit) -> tuple[cst.Module, dict[int, int]]:
     try:
         module = cst.parse_module(text)
     except cst.ParserSyntaxError:
-        text, added = _in_spaces(text)
+        text, added = _indented_by_spaces(text)
         if not added:
             raise
         module = cst.parse_module(text)
@@ -121,7 +121,7 @@ def parse(facts: FileFacts, unit: Unit) -> tuple[cst.Module, dict[int, int]]:
     return module, added
 
 
-def _in_spaces(text: str) -> tuple[str, dict[int, int]]:
+def _indented_by_spaces(text: str) -> tuple[str, dict[int, int]]:
     """A text whose rows begin with spaces alone, and what each row has more by that: Python counts a tab up to the next eighth column,
     and libcst takes rows that stand in one column by tabs and by spaces for rows of different blocks."""
     rows: list[str] = []

@@ -90,7 +90,7 @@ class Light(Parsed):
         if self.is_whole:
             return
         try:
-            whole, self._added = parse(self.facts, self.unit)
+            whole, self._columns_added = parse(self.facts, self.unit)
             graft(self.module, whole)
         except (Unlike, cst.ParserSyntaxError, cst.CSTValidationError, RecursionError):
             self.unit.light = False

@@ -39,13 +39,13 @@ REGISTERS = {
     "register_parameter": ("parameter", "param"),
 }
 # Methods of every module that are no forward, besides those that are run here.
-_ASKS_ALONE = frozenset(
+_RUNS_NOTHING = frozenset(
     """get_submodule get_parameter get_buffer get_extra_state set_submodule set_extra_state _get_name _named_members _save_to_state_dict
     _load_from_state_dict""".split()
 )
 # `get_output_embeddings()`, `print_trainable_parameters()`: what the methods of models that are not seen do by their names. (But
 # `get_image_features(batch)` runs the model.)
-_ASKS_OR_SETS = re.compile(r"_?(?:get|set|is|has|num|count|print|enable|disable|tie|resize|save|push|gradient_checkpointing)_")
+_RUNS_NOTHING_ALONE = re.compile(r"_?(?:get|set|is|has|num|count|print|enable|disable|tie|resize|save|push|gradient_checkpointing)_")
 
 
 class Modules(ModuleParts):
@@ -108,7 +108,7 @@ class Modules(ModuleParts):
             return owner
         if name in ("forward", "__call__"):
             return self.call_module(owner, args, kwargs, node, direct=name == "forward")
-        if name in _ASKS_ALONE:  # nothing runs
+        if name in _RUNS_NOTHING:
             return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner)
         if name in GROWS:
             self.grown(owner, name, args, kwargs, node)
@@ -123,7 +123,7 @@ class Modules(ModuleParts):
         value = self.attribute(owner, name, node)
         if isinstance(value, (Instance, Func)):
             return self.call_value(value, args, kwargs, node)
-        if _ASKS_OR_SETS.match(name) and all(isinstance(given, Const) for given in (*args, *kwargs.values())):
+        if _RUNS_NOTHING_ALONE.match(name) and all(isinstance(given, Const) for given in (*args, *kwargs.values())):
             return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner)  # without an input there is no forward
         return self.opaque_result(owner, name, args, kwargs, node)
 

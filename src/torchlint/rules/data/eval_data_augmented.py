@@ -72,9 +72,9 @@ def _by_loader(view: View) -> Iterator[Report]:
             continue
         given = real(option(loader, "dataset"))
         sampled = _sampled(view, loader)
-        random = [_in_whole(view, dataset, part=True) if sampled else _in_data(view, dataset) for dataset in given]
-        if not sampled:
-            random = [found or _as_in_training(view, loader, dataset) for found, dataset in zip(random, given, strict=True)]
+        random = [
+            _in_whole(view, dataset, part=True) if sampled else _in_data(view, dataset) or _as_in_training(view, loader, dataset) for dataset in given
+        ]
         # Of data sets that branches choose among each is judged by itself.
         dataset, found = next((pair for pair in zip(given, random, strict=True) if pair[1] is not None), (None, None))
         if found is None:

@@ -28,11 +28,11 @@ def check(view: View) -> Iterator[Report]:
         alts = [alt for alt in _samplers(view, loader) if _shuffling(alt)]  # beside it, that of a run in one process
         if not alts or event.grad_on is not True:
             continue
-        if "set_epoch" in event.site.parsed.facts.words and not told or told and not (
-            trained_on(view, loader) and _told_of_others(view, event, told, alts)
-        ):
-            continue
-        if _handed_on(view, loader, alts) or _evaluates(view, event) or _picks_itself(view, loader):
+        if told:
+            forgotten = trained_on(view, loader) and _told_of_others(view, event, told, alts)
+        else:
+            forgotten = "set_epoch" not in event.site.parsed.facts.words
+        if not forgotten or _handed_on(view, loader, alts) or _evaluates(view, event) or _picks_itself(view, loader):
             continue
         name = event.site.text()
         if "(" in name:  # enumerate(loader)

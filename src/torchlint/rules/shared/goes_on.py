@@ -268,8 +268,8 @@ def _names_beginning(site: Site, loop: Loop) -> bool:
     such an `if` for the number that is added to each turn's which file that is."""
     lines, row, first = site.parsed.facts.lines, site.location().row, counted_from(loop)
     if first is None:
-        return any(_is_asked_and_named(site, added) for added in {*added_to_each(loop)})
-    if first is None or not re.fullmatch(r"[\w.]{3,}", first):
+        return any(_is_asked_and_named(site, added) for added in added_to_each(loop))
+    if not re.fullmatch(r"[\w.]{3,}", first):
         return False
     asked = re.compile(rf"(?<![\w.]){re.escape(first)}\b")
     heads = [line for line in heads_of(lines, row) if line.lstrip().startswith(("if ", "elif "))]

@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed
-from torchlint.dryrun.values import FALSE, NONE, Event, Instance, Value, real
+from torchlint.dryrun.values import FALSE, Event, Instance, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.readouts import comes_from
 
@@ -30,7 +30,7 @@ def chooses_for_one(view: View, event: Event) -> bool:
 def _norms_by_the_batch(part: Value) -> bool:
     if not isinstance(part, Instance) or part.type not in _NORMS or "**" in part.kwargs:
         return False
-    return part.arg(4, "track_running_stats") in (None, NONE) or part.arg(4, "track_running_stats") is not FALSE
+    return part.arg(4, "track_running_stats") is not FALSE
 
 
 def _is_made_one(parsed: Parsed, pick: cst.CSTNode) -> bool:
@@ -47,13 +47,11 @@ def _is_made_one(parsed: Parsed, pick: cst.CSTNode) -> bool:
         elif isinstance(outer, cst.Call) and outer.func is node:
             if node.attr.value in ("view", "reshape"):
                 return _all_ones(outer)
-        elif isinstance(outer, cst.Arg):
-            pass
         elif isinstance(outer, cst.Call):
             return isinstance(outer.func, cst.Name) and outer.func.value == "int"
         elif isinstance(outer, cst.Assign) and outer.value is node:
             return _named_one(parsed, outer)
-        else:
+        elif not isinstance(outer, cst.Arg):
             return False
         node = outer
     return False

@@ -31,11 +31,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         if not _of_module(root) or not _made_in_method(made) or _made_once(root, made):
             continue
-        if asks_for_gpu(made.sites["made"]) or moved_on_a_path(made) or _stays_on_cpu(view, root):
+        if asks_for_gpu(made.sites["made"]) or moved_on_a_path(made) or _holds_a_place(made.sites["made"]) or _stays_on_cpu(view, root):
             continue
         site = made.sites["made"]
-        if _holds_a_place(site):
-            continue
         related = [(event.site, "it meets the input here")] if event.site.node is not site.node else []
         yield Report(CODE, site, {"call": view.call_text(site)}, related, _mend(view, event, site))
 
